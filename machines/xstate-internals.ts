@@ -20,6 +20,8 @@ import {
   createMachine,
   type InputFrom,
   type InspectionEvent,
+  raise,
+  sendTo,
 } from 'xstate';
 
 /** Returns a machine's active states, including their ancestors. */
@@ -181,21 +183,32 @@ export function spawnApart(
 export interface StartShape<Input> {
   /** Inputs with the same object and text start alike, except for their own fields. */
   readonly keyOf: (input: Input) => readonly [shared: object, text: string];
-  /** The context's fields that belong to each actor and that no start depends on. */
+  /**
+   * The context's fields that belong to each actor and that no start depends on. What a start sends
+   * to the parent has them under the same names.
+   */
   readonly ownOf: (input: Input) => object;
 }
 
 interface Start {
   readonly snapshot: AnyMachineSnapshot;
   readonly steps: readonly Microstep[];
-  /** The events that one region raises for another during the start. */
-  readonly raised: readonly Effect[];
+  /** The events for the chart itself and its parent, and the timers. */
+  readonly effects: readonly Effect[];
 }
+
+type Execute = (scope: AnyActorScope, params: unknown) => void;
+const executeOf = (action: object): Execute => (action as { readonly execute: Execute }).execute;
+/** What XState does for the actions that a copied start may contain. */
+const executions: Readonly<Record<'xstate.raise' | 'xstate.sendTo', Execute>> = {
+  'xstate.raise': executeOf(raise({ type: '' })),
+  'xstate.sendTo': executeOf(sendTo('', { type: '' })),
+};
 
 /**
  * Makes a chart compute its initial snapshot once for each shape of input, and copy it for other
- * actors. A start that does more than enter states, assign and raise is never copied. Inspection sees the
- * same steps either way.
+ * actors. A start that does more than enter states, assign, raise and tell its parent is never copied.
+ * Inspection sees the same steps either way.
  */
 export function sharingStarts<Machine extends AnyStateMachine>(
   machine: Machine,
@@ -213,14 +226,14 @@ export function sharingStarts<Machine extends AnyStateMachine>(
       return snapshot;
     }
     if (start === null) return machine.getInitialSnapshot(scope, input);
-    const context = { ...(start.snapshot.context as object), ...ownOf(input) };
+    const own = ownOf(input);
+    const context = { ...(start.snapshot.context as object), ...own };
     const snapshot = { ...start.snapshot, context } as AnyMachineSnapshot;
     for (const step of start.steps) {
       const event = { ...step.event, input };
       systemOf(scope)._sendInspectionEvent({ ...step, actorRef: scope.self, event, snapshot });
     }
-    for (const effect of start.raised)
-      scope.actionExecutor({ ...effect, info: undefined as never, exec: undefined });
+    for (const effect of start.effects) repeat(effect, scope, own);
     return snapshot;
   };
   return Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;
@@ -234,10 +247,24 @@ function systemOf({ system }: Pick<AnyActorScope, 'system'>) {
   };
 }
 
+/** Executes an action of another actor's start for this one. */
+function repeat({ type, params }: Effect, scope: AnyActorScope, own: object): void {
+  const { event } = params as { readonly event: AnyEventObject };
+  const changed = Object.entries(own).filter(([name]) => name in event);
+  const its = {
+    ...(params as object),
+    event: { ...event, ...Object.fromEntries(changed) },
+    ...(type === 'xstate.sendTo' && { to: parentOf(scope.self) }),
+  };
+  const execute = executions[type as keyof typeof executions];
+  const exec = () => execute(scope, its);
+  scope.actionExecutor({ type, params: its, info: undefined as never, exec });
+}
+
 /** Computes an initial snapshot. Without a start, the snapshot must not be copied. */
 function watchedStart(machine: AnyStateMachine, scope: AnyActorScope, input: unknown) {
   const steps: Microstep[] = [];
-  const raised: Effect[] = [];
+  const effects: Effect[] = [];
   let isPlain = true;
   const watched: AnyActorScope = {
     ...scope,
@@ -248,8 +275,9 @@ function watchedStart(machine: AnyStateMachine, scope: AnyActorScope, input: unk
     actionExecutor: (action) => {
       const { type, params } = action as Effect;
       const builtIn = builtInAction({ type, params });
-      if (builtIn?.type === 'xstate.raise' && builtIn.params.delay === undefined)
-        raised.push({ type, params });
+      const isTold =
+        builtIn?.type === 'xstate.sendTo' && builtIn.params.targetId === parentTargetId;
+      if (builtIn?.type === 'xstate.raise' || isTold) effects.push({ type, params });
       else isPlain = false;
       scope.actionExecutor(action);
     },
@@ -262,7 +290,7 @@ function watchedStart(machine: AnyStateMachine, scope: AnyActorScope, input: unk
     }),
   };
   const snapshot: AnyMachineSnapshot = machine.getInitialSnapshot(watched, input);
-  const start = isPlain && snapshot.status === 'active' ? { snapshot, steps, raised } : null;
+  const start = isPlain && snapshot.status === 'active' ? { snapshot, steps, effects } : null;
   return { snapshot, start };
 }
 

@@ -26,7 +26,7 @@ export class SessionQuestions {
   /** Listeners by elicitation id; several calls may wait for the same one. */
   readonly #completions = new Map<string, Set<() => void>>();
   #stopWatch: (() => void) | undefined;
-  readonly #over = new AbortController();
+  #isOver = false;
 
   constructor(setup: SessionQuestionsSetup) {
     this.#setup = setup;
@@ -46,7 +46,7 @@ export class SessionQuestions {
   }
 
   get isOver(): boolean {
-    return this.#over.signal.aborted;
+    return this.#isOver;
   }
 
   /** The announced roots; undefined if none were announced. */
@@ -110,7 +110,7 @@ export class SessionQuestions {
   /** Called when the session ends: withdraws all open questions. */
   stop(): void {
     this.#stopWatch?.();
-    this.#over.abort();
+    this.#isOver = true;
     for (const wanted of this.#open) wanted.abort();
   }
 }

@@ -38,7 +38,7 @@ interface AgentSetup {
 /** Creates the agents of one session, each at its first use. */
 export function createAgents({ clock, isAllowed, resolve, reach, onFree }: AgentSetup) {
   const agents = new Map<string, PlainAgent>();
-  const closing = new AbortController();
+  let closing: AbortController | undefined;
   // The proxy's own address comes from the settings or the environment.
   const toProxy = lookupOf(resolve, (range) => range !== 'forbidden');
   const found = (key: string, create: () => PlainAgent): PlainAgent => {
@@ -55,6 +55,7 @@ export function createAgents({ clock, isAllowed, resolve, reach, onFree }: Agent
     /** For connections to the server itself. */
     tunnelled: ({ protocol }: URL, proxy: Proxy): PlainAgent =>
       found(`${protocol} through ${proxy.named}`, () => {
+        const { signal } = (closing ??= new AbortController());
         const context = protocol === 'https:' ? reach?.secureContext : undefined;
         return throughTunnel(createAgent(protocol, toProxy, context), (target) =>
           openTunnel(proxy, target, {
@@ -63,7 +64,7 @@ export function createAgents({ clock, isAllowed, resolve, reach, onFree }: Agent
             secureContext: proxy.url.protocol === 'https:' ? reach?.proxyContext : undefined,
             attemptMs: addressAttemptMs,
             limitMs: tunnelMs,
-            signal: closing.signal,
+            signal,
           }),
         );
       }),
@@ -77,7 +78,7 @@ export function createAgents({ clock, isAllowed, resolve, reach, onFree }: Agent
     all: () => agents.values(),
     /** Closes all connections, also unfinished ones. */
     close(): void {
-      closing.abort();
+      closing?.abort();
       for (const agent of agents.values()) agent.destroy();
       agents.clear();
     },

@@ -37,6 +37,11 @@ export class TooLongError extends UnexpectedAnswerError {
   }
 }
 
+/** Creates the error for a body above the limit, of which this is the beginning. */
+export function tooLong(head: Buffer): TooLongError {
+  return new TooLongError('The server sent more than 16 MB.', head.subarray(0, headBytes));
+}
+
 /**
  * Returns the error that replaces a response above the limit; undefined for other errors, and if
  * the body may not have been a response.
@@ -76,7 +81,7 @@ export async function* openBody(
     for await (const chunk of decoded(message) as AsyncIterable<Buffer>) {
       if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
       readBytes += chunk.length;
-      if (readBytes > limit) throw new TooLongError('The server sent more than 16 MB.', head);
+      if (readBytes > limit) throw tooLong(head);
       yield chunk;
     }
   } catch (error) {

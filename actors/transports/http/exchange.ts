@@ -7,7 +7,6 @@
  * connection. A POST is never resent: it carries a tool call, and its caller decides.
  */
 
-import { setMaxListeners } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import type { Socket } from 'node:net';
@@ -124,11 +123,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
     request.on('error', (error) =>
       fail(relay === undefined || isConnected ? error : ProxyError.unreachable(relay, error)),
     );
-    if (signal !== undefined) {
-      // Many requests may share a signal, and Node warns of a leak at eleven listeners.
-      setMaxListeners(0, signal);
-      signal.addEventListener('abort', abort);
-    }
+    signal?.addEventListener('abort', abort);
     // The first event of a stream may come at any time.
     if (method !== 'GET')
       stopExchange = startDeadline(clock, exchangeMs, () =>

@@ -12,6 +12,7 @@
  *   a proxy, which then looks up the names; see `reach.ts`.
  */
 
+import { setMaxListeners } from 'node:events';
 import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http';
 
 import type { Authenticator } from '../../../src/domain/authorization.ts';
@@ -23,7 +24,7 @@ import { addressOf, RequestFailedError, UnreachedError } from '../connection/fai
 import { Repetitions, readRefusal } from '../connection/refusal.ts';
 import { AddressBlockedError, type AddressRange } from './addresses.ts';
 import type { ResolveAll } from './agents.ts';
-import { acceptedCodings, isJson, openBody } from './body.ts';
+import { acceptedCodings, isEventStream, isJson, openBody, tooLong } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
 import type { Reach } from './reach.ts';
 import { createSockets, type Sockets } from './sockets.ts';
@@ -129,6 +130,8 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       { method = 'GET', headers = {}, body, signal }: Partial<Omit<Order, 'url'>> = {},
     ): Promise<Answer> => {
       signal?.throwIfAborted();
+      // Many requests may share a signal, and Node warns of a leak at eleven listeners.
+      if (signal !== undefined) setMaxListeners(0, signal);
       const sent = sentHeaders(headers);
       const order: Order = { url: new URL(url), method, headers: sent, body, signal };
       const send = (ready: Order): Promise<Answer> => ask(ready, answerOf);
@@ -186,11 +189,18 @@ function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions
   const isAllowedElsewhere = (range: AddressRange): boolean =>
     range === 'public' || (range !== 'forbidden' && range === homeRange);
   const own = createSockets(clock, isAllowedAtHome, { resolve, reach });
-  const others = createSockets(clock, isAllowedElsewhere, {
-    resolve,
-    // The client certificate is for the server alone.
-    reach: reach?.withoutCertificate,
-  });
+  let others: Sockets | undefined;
+  let isClosed = false;
+  // Few servers name another origin.
+  const createOthers = (): Sockets => {
+    const created = createSockets(clock, isAllowedElsewhere, {
+      resolve,
+      // The client certificate is for the server alone.
+      reach: reach?.withoutCertificate,
+    });
+    if (isClosed) created.close();
+    return created;
+  };
   return {
     /** Throws if a connection to this address is not allowed. */
     socketsFor(url: URL): Sockets {
@@ -198,11 +208,13 @@ function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions
         throw new AddressBlockedError(`${url.protocol} is neither http: nor https:`);
       if (url.username !== '' || url.password !== '')
         throw new AddressBlockedError('its address holds a user name or password');
-      return url.origin === home.origin ? own : others;
+      if (url.origin === home.origin) return own;
+      return (others ??= createOthers());
     },
     close(): void {
+      isClosed = true;
       own.close();
-      others.close();
+      others?.close();
     },
   };
 }
@@ -308,11 +320,20 @@ function shortJson(message: IncomingMessage): Promise<string> | undefined {
   const isPlain = statusCode === 200 && headers['content-encoding'] === undefined;
   // Node reads no more than the announced length.
   const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  if (!isPlain || !isJson(message) || length > maxMessageBytes) return undefined;
+  return isPlain && isJson(message) && length <= maxMessageBytes ? plainText(message) : undefined;
+}
+
+/** Reads a body that is not compressed, without the iterator of a stream, which costs more. */
+function plainText(message: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
+    let readBytes = 0;
     message
-      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        readBytes += chunk.length;
+        if (readBytes > maxMessageBytes) message.destroy(tooLong(Buffer.concat(chunks)));
+      })
       .once('end', () => resolve(decoder.decode(Buffer.concat(chunks))))
       .once('error', reject);
   });
@@ -334,6 +355,11 @@ function answerOf(message: IncomingMessage, explain: Explain) {
     headers,
     body,
     async text(): Promise<string> {
+      const isPlain = headers['content-encoding'] === undefined && message.errored === null;
+      if (isPlain && !isEventStream(message))
+        return plainText(message).catch((error: unknown) => {
+          throw explain(error);
+        });
       const chunks: Uint8Array[] = [];
       for await (const chunk of body) chunks.push(chunk);
       return decoder.decode(Buffer.concat(chunks));

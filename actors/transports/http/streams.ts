@@ -8,6 +8,7 @@ import type { InputBudget } from '../connection/input-budget.ts';
 import { isEventStream, TooLongError } from './body.ts';
 import { eventIdOf, isBusy, isMessageEvent, readEvents } from './events.ts';
 import { type Answer, retryAfterOf } from './fetch.ts';
+import { BrokenOffError } from './posts.ts';
 import { Reopening } from './reopening.ts';
 
 // Consecutive attempts; a stream that opens resets the count.
@@ -34,6 +35,9 @@ interface StreamListeners {
   /** Called when a message exceeds the limit, which ends the reading. */
   readonly onTooLong?: (error: TooLongError) => void;
 }
+
+// Made once: Node's own reason has a stack trace, which costs more than the rest of an abort.
+const sessionOver = new BrokenOffError('The session is over.');
 
 /** Remembers how far a stream was read, however often it is reopened. */
 class Bookmark {
@@ -190,6 +194,6 @@ export function createNewsStream({
       isStarted = true;
       void follow();
     },
-    stop: () => controller.abort(),
+    stop: () => controller.abort(sessionOver),
   };
 }

@@ -155,11 +155,8 @@ export class HttpTransport extends Connection {
 
   async #terminate(): Promise<void> {
     const init = { method: 'DELETE', headers: this.#sessionHeaders() };
-    const terminated = this.#guarded.fetch(this.#url, init).then(
-      (answer) => answer.cancel(),
-      // The server will drop the session by itself.
-      () => {},
-    );
+    // If it fails, the server will drop the session by itself. The body ends with the connection.
+    const terminated = this.#guarded.fetch(this.#url, init).catch(() => {});
     await withinTime(this.setup.clock, terminateMs, terminated);
   }
 
@@ -201,6 +198,8 @@ export class HttpTransport extends Connection {
   }
 
   #takeAnswer(text: string, post: Post): void {
+    // The whole response was read, so nothing is left to wait for.
+    this.#posts.end(post);
     this.#read(text);
     if (this.#posts.isWaitedFor(post))
       throw unexpected("The server's reply is not a response to the request.");

@@ -85,6 +85,8 @@ export class Authorizations {
   readonly #store: CredentialStore | undefined;
   readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
+  /** The login that each server uses. */
+  readonly #loginOf = new Map<string, Login>();
   readonly #chart = chartOf((key) => this.#logins.get(key) as Login);
   /** Numbers the charts, even after some are forgotten. */
   #created = 0;
@@ -131,12 +133,12 @@ export class Authorizations {
 
   /** Whether a session of the server has asked for a token, so that its issuer can be found. */
   knows(server: string): boolean {
-    return this.#find(server)?.unasked.has(server) === false;
+    return this.#loginOf.get(server)?.unasked.has(server) === false;
   }
 
   /** The scopes that the server's latest refusal named. */
   scopesFor(server: string): readonly string[] | undefined {
-    return this.#find(server)?.credential.challengedScopes;
+    return this.#loginOf.get(server)?.credential.challengedScopes;
   }
 
   /**
@@ -189,7 +191,7 @@ export class Authorizations {
    *   `INVALID_ARGUMENTS` for another URL
    */
   finishLogin(server: string, url: URL): void {
-    const { redirected, shown } = this.#find(server) ?? {};
+    const { redirected, shown } = this.#loginOf.get(server) ?? {};
     if (redirected === undefined || shown === undefined) throw notWaiting(server);
     refuseOther(new URL(shown.url), url);
     redirected(url);
@@ -197,7 +199,7 @@ export class Authorizations {
 
   /** Remembers what a tool's result requires of the next login. The call ran, so it is not repeated. */
   noteChallenge(server: string, challenge: string): void {
-    const login = this.#find(server);
+    const login = this.#loginOf.get(server);
     const { lacks } = login?.credential.noteRefusal({ status: 401, challenge, sentWith: {} }) ?? {};
     if (lacks !== undefined) login?.actor.send({ type: 'scope.insufficient', scopes: lacks });
   }
@@ -302,23 +304,20 @@ export class Authorizations {
     throw new TroupeError('UNAVAILABLE', message, { server });
   }
 
-  #find(server: string): Login | undefined {
-    return [...this.#logins.values()].find(({ servers }) => servers.has(server));
-  }
-
   #of(server: string): Login {
-    const found = this.#find(server);
+    const found = this.#loginOf.get(server);
     if (found !== undefined) return found;
     throw new TroupeError('USAGE', `${server} has not asked for a login`, { server });
   }
 
   /** Removes a server whose settings changed from its earlier login. */
-  #leave(server: string, present?: Login): void {
-    for (const login of this.#logins.values()) {
-      login.own.delete(server);
-      if (login !== present && login.servers.delete(server))
-        this.#note(login.actor, factsOf(login));
-    }
+  #leave(server: string): void {
+    const login = this.#loginOf.get(server);
+    if (login === undefined) return;
+    this.#loginOf.delete(server);
+    login.own.delete(server);
+    login.servers.delete(server);
+    this.#note(login.actor, factsOf(login));
   }
 
   #loginFor(
@@ -329,12 +328,15 @@ export class Authorizations {
   ): Login {
     const key = credentialKey(id);
     const known = this.#logins.get(key);
-    this.#leave(server, known);
+    if (known !== this.#loginOf.get(server)) this.#leave(server);
     const login = known ?? this.#create(id, server, endpoint, store);
     if (!login.servers.has(server)) {
+      this.#loginOf.set(server, login);
       login.servers.add(server);
       this.#note(login.actor, factsOf(login));
     }
+    // The latest is the last.
+    login.own.delete(server);
     login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
     login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();

@@ -34,8 +34,11 @@ export class DemandingSession {
   begin(nowMs: number): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const isRemembered = remembersDemand(this.#actor.getSnapshot().context, this.#by, nowMs);
-    this.#actor.send({ type: 'demand.recalled', by: this.#by });
+    const { context } = this.#actor.getSnapshot();
+    const isRemembered = remembersDemand(context, this.#by, nowMs);
+    // Most servers never demanded a login, so there is nothing to recall.
+    if (context.demands?.[this.#by] !== undefined)
+      this.#actor.send({ type: 'demand.recalled', by: this.#by });
     if (!isRemembered) return void this.#unasked.delete(this.#server);
     this.#unasked.add(this.#server);
     throw new UnauthorizedError();

@@ -7,6 +7,7 @@ import { type ServerInput, serverStart } from '../../../machines/server/context.
 import { serverMachine } from '../../../machines/server/server.ts';
 import { sharingStarts, spawnApart } from '../../../machines/xstate-internals.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
 const shape = fc.record({
   transport: fc.constantFrom('stdio' as const, 'http' as const),
@@ -26,8 +27,12 @@ const own = (name: string, seed: number) => ({
   seed,
 });
 
-/** Starts servers below one parent, and returns what the last one is and did. */
-function startsOf(machine: typeof serverMachine, inputs: readonly ServerInput[]) {
+/** Starts servers below one parent. */
+function startedBelow(
+  machine: typeof serverMachine,
+  inputs: readonly ServerInput[],
+  clock = new VirtualClock(),
+) {
   const seen: InspectionEvent[] = [];
   const heard: unknown[] = [];
   const refs: AnyActorRef[] = [];
@@ -41,7 +46,13 @@ function startsOf(machine: typeof serverMachine, inputs: readonly ServerInput[])
     ],
     on: { '*': { actions: ({ event }) => heard.push(event) } },
   });
-  const root = createActor(parent, { inspect: (event) => seen.push(event) }).start();
+  const root = createActor(parent, { clock, inspect: (event) => seen.push(event) }).start();
+  return { root, refs, seen, heard };
+}
+
+/** Starts servers below one parent, and returns what the last one is and did. */
+function startsOf(machine: typeof serverMachine, inputs: readonly ServerInput[]) {
+  const { root, refs, seen, heard } = startedBelow(machine, inputs);
   const last = refs.at(-1) as AnyActorRef;
   const { value, context, status, tags } = last.getSnapshot();
   const sent = heard.filter((event) => (event as ServerInput).actorId === inputs.at(-1)?.actorId);
@@ -69,25 +80,38 @@ describe('a server that starts like an earlier one', () => {
     );
   });
 
-  it('shares its states with it while both are dormant', () => {
+  const pairOf = (startup: ServerInput['startup']): readonly ServerInput[] =>
+    ['one', 'two'].map((name) => ({
+      ...own(name, 1),
+      transport: 'stdio',
+      startup,
+      verdict: 'admitted',
+      policy: defaultPolicy,
+      stopWanted: false,
+      startWanted: false,
+      succeeds: false,
+      hasStoredCatalog: false,
+      mayDownload: false,
+    }));
+
+  it.each(['lazy', 'eager'] as const)('shares its states with it while both are %s', (startup) => {
     const sharing = sharingStarts(serverMachine, serverStart);
-    const [one, two] = ['one', 'two'].map((name) => {
-      const input: ServerInput = {
-        ...own(name, 1),
-        transport: 'stdio',
-        startup: 'lazy',
-        verdict: 'admitted',
-        policy: defaultPolicy,
-        stopWanted: false,
-        startWanted: false,
-        succeeds: false,
-        hasStoredCatalog: false,
-        mayDownload: false,
-      };
-      return createActor(sharing, { input }).getSnapshot();
-    });
-    expect(one?.value).toBe(two?.value);
-    expect(two?.context.name).toBe('two');
+    const { root, refs } = startedBelow(sharing, pairOf(startup));
+    const [one, two] = refs.map((ref) => ref.getSnapshot());
+    expect(one.value).toBe(two.value);
+    expect(two.context.name).toBe('two');
+    root.stop();
+  });
+
+  it('waits in the queue for its own time', () => {
+    const clock = new VirtualClock();
+    const sharing = sharingStarts(serverMachine, serverStart);
+    const { root, refs } = startedBelow(sharing, pairOf('eager'), clock);
+    refs[0]?.send({ type: 'server.stop' });
+    clock.advanceBy(defaultPolicy.connect.queueTimeoutMs);
+    const states = refs.map((ref) => ref.getSnapshot().value.connection);
+    expect(states).toEqual([{ parked: 'stopped' }, { parked: { backingOff: 'retrying' } }]);
+    root.stop();
   });
 });
 
