@@ -195,8 +195,9 @@ function inputOf(
 ): ServerInput {
   const { name, generation, transport, startup, policy, mayDownload = false } = desired;
   return {
-    ...seat,
+    // First, as in `withPolicy`.
     name,
+    ...seat,
     generation,
     transport,
     startup,

@@ -98,8 +98,9 @@ export function keyedReader(
       const servers = reading.settings.servers.map((desired) => {
         const known = keyed.get(desired);
         if (known !== undefined) return known;
-        const { generation } = desired;
-        const made = { ...desired, generation: of(generation), specDigest: generation };
+        const { name, generation } = desired;
+        // The name comes first, as in `withPolicy`.
+        const made = { name, ...desired, generation: of(generation), specDigest: generation };
         keyed.set(desired, made);
         return made;
       });
