@@ -24,6 +24,7 @@ import type {
   SettingsFact,
   SettingsInput,
 } from '../../src/domain/settings-facts.ts';
+import { serverNamed } from '../../src/policies/admission/server-place.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { keepDigests } from '../../src/policies/fingerprint.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
@@ -184,9 +185,9 @@ function sharedWith(
   before: Settings | undefined,
   servers: readonly DesiredServer[],
 ): readonly DesiredServer[] {
-  const known = new Map(before?.servers.map((server) => [server.name, server]));
-  return servers.map((server) => {
-    const same = known.get(server.name);
+  return servers.map((server, place) => {
+    if (server === before?.servers[place]) return server;
+    const same = serverNamed(before ?? null, server.name);
     if (same === undefined || same === server) return server;
     if (equalTyped(same, server)) return same;
     if (isMoved(same, server)) keepDigests(same, server);
@@ -240,7 +241,7 @@ export function createSpecBook() {
     /** Adds a load's specs and drops those from before the previous load. */
     put(specs: ReadonlyMap<string, ServerSpec>): void {
       previous = latest;
-      latest = new Map(specs);
+      latest = specs;
     },
     get: (generation: string) => latest.get(generation) ?? previous.get(generation),
   };

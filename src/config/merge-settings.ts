@@ -79,13 +79,12 @@ export function mergeSettings(
     const barred = bar === undefined ? desired : { ...desired, bar };
     return { spec, desired: switchedOff(barred) };
   });
+  const specs = new Map<string, ServerSpec>();
+  for (const { desired, spec } of servers)
+    if (spec !== undefined) specs.set(desired.generation, spec);
   const budget = budgetOf(base, own, policy);
   return {
-    specs: new Map(
-      servers.flatMap(({ desired, spec }) =>
-        spec === undefined ? [] : [[desired.generation, spec] as const],
-      ),
-    ),
+    specs,
     startupGate,
     settings: {
       servers: servers.map(({ desired }) => desired),
@@ -121,12 +120,12 @@ const treatedServers = new WeakMap<
 function treatedUnder(base: ServerPolicy, server: ParsedServer): DesiredServer {
   const known = treatedServers.get(server);
   if (known?.base === base) return known.desired;
-  const { gated, source } = server.desired;
-  const desired = withPolicy(base, server.policy, {
-    ...server.desired,
-    // A policy may gate more servers than those of folders, never fewer.
-    gated: gated || base.approval.gatedScopes.includes(source.scope),
-  });
+  const { source, policy } = server.desired;
+  // A policy may gate more servers than those of folders, never fewer.
+  const gated = server.desired.gated || base.approval.gatedScopes.includes(source.scope);
+  const isAsParsed = gated === server.desired.gated && chosenPolicy(base, server.policy) === policy;
+  if (isAsParsed) return server.desired;
+  const desired = withPolicy(base, server.policy, { ...server.desired, gated });
   treatedServers.set(server, { base, desired });
   return desired;
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
-import { serverNamed } from '../policies/admission/server-place.ts';
+import { removedServers, serverNamed } from '../policies/admission/server-place.ts';
 import { GroupedMap } from '../policies/grouped-map.ts';
 import { explainServer } from './explain/explain.ts';
 import { ServerHistories } from './explain/server-history.ts';
@@ -90,7 +90,8 @@ export class ServerRecords {
     const before = seen?.live ?? GroupedMap.of();
     const gone = live.changesSince(before).filter((name) => !isPresent(name));
     const isNew = settings !== seen?.settings;
-    if (isNew) gone.push(...[...this.#statuses.keys()].filter((name) => !isPresent(name)));
+    for (const { name } of removedServers(seen?.settings ?? null, settings))
+      if (!live.has(name)) gone.push(name);
     this.#forget(gone);
     if (removed !== seen?.removed) {
       const remembered = new Set(removed);

@@ -3,7 +3,7 @@ import { withinTime } from '../../actors/host/time-limit.ts';
 import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
 import type { MergedSettings } from '../config/merge-settings.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { StdioSpec } from '../domain/server-spec.ts';
+import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 import { defined } from '../policies/defined.ts';
 import type { FindExecutable } from './replaceable-parts.ts';
@@ -80,33 +80,28 @@ export function keyedReader(
   let key: Promise<Buffer> | undefined;
   // Unchanged settings keep their identity, by which passes compare.
   const keyed = new WeakMap<DesiredServer, DesiredServer>();
-  let names: ReadonlyMap<string, string> = new Map();
   return {
     ...reader,
     async read(now, scope) {
       const reading = await reader.read(now, scope);
       key ??= withinTime(clock, loadMs, load()).then((known) => known ?? randomBytes(32));
       const present = await key;
-      const before = names;
-      const current = new Map<string, string>();
-      const of = (generation: string): string => {
-        const known = current.get(generation) ?? before.get(generation);
-        const name = known ?? createHmac('sha256', present).update(generation).digest('hex');
-        current.set(generation, name);
-        return name;
-      };
+      const specs = new Map<string, ServerSpec>();
       const servers = reading.settings.servers.map((desired) => {
-        const known = keyed.get(desired);
-        if (known !== undefined) return known;
-        const { name, generation } = desired;
-        // The name comes first, as in `withPolicy`.
-        const made = { name, ...desired, generation: of(generation), specDigest: generation };
-        keyed.set(desired, made);
-        return made;
+        const known = keyed.get(desired) ?? keyedWith(present, desired);
+        keyed.set(desired, known);
+        const spec = reading.specs.get(desired.generation);
+        if (spec !== undefined) specs.set(known.generation, spec);
+        return known;
       });
-      const specs = [...reading.specs].map(([generation, spec]) => [of(generation), spec] as const);
-      names = current;
-      return { ...reading, settings: { ...reading.settings, servers }, specs: new Map(specs) };
+      return { ...reading, settings: { ...reading.settings, servers }, specs };
     },
   };
+}
+
+function keyedWith(key: Buffer, desired: DesiredServer): DesiredServer {
+  const { name, generation: specDigest, ...rest } = desired;
+  const generation = createHmac('sha256', key).update(specDigest).digest('hex');
+  // The name comes first, as in `withPolicy`.
+  return { name, generation, specDigest, ...rest };
 }

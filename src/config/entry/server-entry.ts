@@ -231,10 +231,10 @@ export function withPolicy(
   const policy = chosenPolicy(base, choice);
   const { mode, required } = policy.startup;
   // A required server starts eagerly, because `required()` waits for it.
-  const { name } = server;
+  const { name, ...rest } = server;
   // The name comes first: under Node.js 20, an object that begins with a copy and gets new fields has
   // a hidden class of its own, which costs memory, and time at each later access.
-  return { name, ...server, policy, startup: mode === 'lazy' && !required ? 'lazy' : 'eager' };
+  return { name, ...rest, policy, startup: mode === 'lazy' && !required ? 'lazy' : 'eager' };
 }
 
 function problemInEntry(

@@ -148,11 +148,13 @@ export class Approvals {
     });
     root.subscribe({
       next: ({ context }) => {
-        const names = new Set(passed.map(({ server }) => server));
+        const gated = new Set<DesiredServer>();
+        for (const { server } of passed) {
+          const desired = serverNamed(context.settings, server);
+          if (desired?.gated === true) gated.add(desired);
+        }
         passed = [];
-        for (const name of names) {
-          const desired = serverNamed(context.settings, name);
-          if (desired === undefined) continue;
+        for (const desired of gated) {
           if (context.live.get(desired.name)?.verdict === 'pendingApproval')
             this.#requestApproval(desired);
           else this.#noteUse(desired);
@@ -272,7 +274,6 @@ export class Approvals {
 
   /** Records a grant's use, at most once a month so that the file is rarely written for it. */
   #noteUse(desired: DesiredServer): void {
-    if (!desired.gated) return;
     const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
     const record = recordOf(this.#store.records(), subject);
     const usedAt = this.#clock.wallNow();
