@@ -9,6 +9,7 @@
 import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/text/closest-name.ts';
+import { type PlainReading, readEdited } from './edited-entries.ts';
 import {
   type DocumentOrigin,
   type FolderFault,
@@ -82,6 +83,8 @@ export async function parseSettingsFile(
 ): Promise<ParsedSettings> {
   const { file, scope } = origin;
   const bounds = isFolderScope(scope) ? folderText : ownText;
+  const edited = upkeep.memory.edited(text, origin, bounds);
+  if (edited !== undefined) return edited;
   const readJson = (json: string) => treeOfJson(json, bounds, upkeep);
   const tree = await readAnyTree({ file, text, bounds, readJson });
   return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
@@ -93,6 +96,8 @@ export async function parseHostText(
   origin: DocumentOrigin,
   upkeep: Upkeep,
 ): Promise<ParsedSettings> {
+  const edited = upkeep.memory.edited(text, origin, ownText);
+  if (edited !== undefined) return edited;
   const tree = await treeOfJson(text, ownText, upkeep);
   return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
 }
@@ -108,6 +113,25 @@ export interface Upkeep {
 export class SettingsMemory {
   readonly texts = new EntryTexts();
   readonly servers = new KnownServers();
+  #last: PlainReading | undefined;
+
+  /** Returns the settings of an edited text; undefined when the whole text must be read. */
+  edited(text: string, origin: DocumentOrigin, bounds: TextBounds): ParsedSettings | undefined {
+    const last = this.#last;
+    this.#last = undefined;
+    if (last === undefined || JSON.stringify(origin) !== JSON.stringify(last.origin))
+      return undefined;
+    const readable = readableText(text, bounds);
+    this.#last = 'fault' in readable ? undefined : readEdited(readable.body, last, bounds);
+    return this.#last?.parsed;
+  }
+
+  /** Remembers what was read, if an edit of it can be read on its own. */
+  note(reading: Omit<PlainReading, 'places'>): void {
+    const { places } = this.texts;
+    if (places?.starts.length === reading.parsed.document.servers.length)
+      this.#last = { ...reading, places };
+  }
 }
 
 async function noPause(): Promise<void> {}
@@ -183,10 +207,14 @@ function* convertedSettings(
   parser.end();
   const { file, scope } = origin;
   const lines = 'lines' in section && { lines: section.lines };
-  return {
+  const settings = {
     document: { file, scope, servers: parsed.servers, mcp: section.section, ...lines },
     problems: [...problems, ...parsed.problems],
   };
+  const isPlain =
+    conversion.isPlain === true && parsed.servers.length === conversion.servers.length;
+  if (isPlain) memory?.note({ origin, inputs, parsed: settings });
+  return settings;
 }
 
 /** Settings without servers: an unknown program's, or ours with only an `mcp` section. */
