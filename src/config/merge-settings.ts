@@ -30,9 +30,11 @@ import { type StartupGate, startupGateOf } from './startup-gate.ts';
 export interface MergedSettings {
   readonly settings: Settings;
   /** Specs by generation; kept out of the settings because they may hold secrets. */
-  readonly specs: ReadonlyMap<string, ServerSpec>;
+  readonly specs: Specs;
   readonly startupGate: StartupGate;
 }
+
+export type Specs = Pick<ReadonlyMap<string, ServerSpec>, 'get' | 'size' | 'values'>;
 
 // As many as there may be servers, so that no server ever waits.
 const unlimitedSlots = 10_000;
@@ -49,7 +51,7 @@ export function mergeSettings(
   overlay?: ParsedSettings,
   policy: PolicyChoice = { overrides: {} },
   rules: readonly HostRule[] = [],
-): MergedSettings {
+): MergedSettings & { readonly specs: ReadonlyMap<string, ServerSpec> } {
   const all = overlay === undefined ? sources : [...sources, overlay];
   const written = layersOf(all.flatMap(({ document }) => document ?? []));
   const mayRunCommands = lastOf(written.own, ({ mcp }) => mcp.commandValues) ?? false;
@@ -74,10 +76,12 @@ export function mergeSettings(
   const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
   const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
   const switchedOff = switchesOf(layers.narrowing, []);
-  const servers = distinct.map(({ spec, desired }) => {
+  const servers = distinct.map((server) => {
+    const { desired } = server;
     const bar = desired.bar ?? bars.get(desired.name);
     const barred = bar === undefined ? desired : { ...desired, bar };
-    return { spec, desired: switchedOff(barred) };
+    const limited = switchedOff(barred);
+    return limited === desired ? server : { ...server, desired: limited };
   });
   const specs = new Map<string, ServerSpec>();
   for (const { desired, spec } of servers)

@@ -332,6 +332,8 @@ function refuseThose(
   document: ParsedDocument,
   problemOf: (server: ParsedServer) => Problem | undefined,
 ): ParsedDocument {
+  const isRefused = (server: ParsedServer): boolean => problemOf(server) !== undefined;
+  if (!document.servers.some(isRefused)) return document;
   const servers = document.servers.map((server) => {
     const problem = problemOf(server);
     return problem === undefined ? server : refuse(server, problem);
@@ -341,7 +343,9 @@ function refuseThose(
 
 /** Lists the folders that a document's entries name and that must exist, as absolute paths. */
 export function foldersOf(document: ParsedDocument): readonly string[] {
-  return [...new Set(document.servers.flatMap(({ folder }) => folder?.path ?? []))];
+  const folders = new Set<string>();
+  for (const { folder } of document.servers) if (folder !== undefined) folders.add(folder.path);
+  return [...folders];
 }
 
 /** Refuses the servers whose folder is unusable. */

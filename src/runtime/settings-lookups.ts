@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { withinTime } from '../../actors/host/time-limit.ts';
 import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
-import type { MergedSettings } from '../config/merge-settings.ts';
+import type { MergedSettings, Specs } from '../config/merge-settings.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
+import type { StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 import { defined } from '../policies/defined.ts';
 import type { FindExecutable } from './replaceable-parts.ts';
@@ -86,14 +86,14 @@ export function keyedReader(
       const reading = await reader.read(now, scope);
       key ??= withinTime(clock, loadMs, load()).then((known) => known ?? randomBytes(32));
       const present = await key;
-      const specs = new Map<string, ServerSpec>();
       const servers = reading.settings.servers.map((desired) => {
-        const known = keyed.get(desired) ?? keyedWith(present, desired);
-        keyed.set(desired, known);
-        const spec = reading.specs.get(desired.generation);
-        if (spec !== undefined) specs.set(known.generation, spec);
-        return known;
+        const known = keyed.get(desired);
+        if (known !== undefined) return known;
+        const made = keyedWith(present, desired);
+        keyed.set(desired, made);
+        return made;
       });
+      const specs = keyedSpecs(servers, reading.specs);
       return { ...reading, settings: { ...reading.settings, servers }, specs };
     },
   };
@@ -104,4 +104,18 @@ function keyedWith(key: Buffer, desired: DesiredServer): DesiredServer {
   const generation = createHmac('sha256', key).update(specDigest).digest('hex');
   // The name comes first, as in `withPolicy`.
   return { name, generation, specDigest, ...rest };
+}
+
+/** Finds specs by keyed generations. The map is built on demand: most edits start no server. */
+function keyedSpecs(servers: readonly DesiredServer[], plain: Specs): Specs {
+  let digests: ReadonlyMap<string, string> | undefined;
+  return {
+    get: (generation) => {
+      digests ??= new Map(servers.map((it) => [it.generation, it.specDigest ?? it.generation]));
+      const digest = digests.get(generation);
+      return digest === undefined ? undefined : plain.get(digest);
+    },
+    size: plain.size,
+    values: () => plain.values(),
+  };
 }

@@ -38,7 +38,12 @@ import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
-import { chosenPolicy, type ParsedPolicy, parsePolicyChoice } from '../policy-choice.ts';
+import {
+  chosenPolicy,
+  type ParsedPolicy,
+  parsePolicyChoice,
+  sharedChoice,
+} from '../policy-choice.ts';
 import {
   type Fault,
   findFault,
@@ -182,7 +187,7 @@ function validServer(
         consentMissing(values.commandAt),
       ),
     }),
-    policy: choice,
+    policy: sharedChoice(choice),
     problems: ignored.map((where) => {
       const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
       return { ...problemInEntry(member, origin, where, message), severity: 'warning' };

@@ -35,12 +35,26 @@ export function removedServers(
   now: Settings | null,
 ): readonly DesiredServer[] {
   if (before === null || before === now) return [];
+  const known = removals.get(before);
+  if (known !== undefined && known.now === now) return known.removed;
+  const removed = findRemoved(before, now);
+  removals.set(before, { now, removed });
+  return removed;
+}
+
+// Whoever follows the settings asks about the same two.
+const removals = new WeakMap<
+  Settings,
+  { readonly now: Settings | null; readonly removed: readonly DesiredServer[] }
+>();
+
+function findRemoved(before: Settings, now: Settings | null): readonly DesiredServer[] {
   const present = now?.servers ?? [];
   const isInPlace = ({ name }: DesiredServer, place: number): boolean =>
     present[place]?.name === name;
   const known = places.get(before);
-  if (before.servers.length === present.length && before.servers.every(isInPlace)) {
-    if (now !== null && known !== undefined) places.set(now, known);
+  if (now !== null && before.servers.length === present.length && before.servers.every(isInPlace)) {
+    if (known !== undefined) places.set(now, known);
     return [];
   }
   return before.servers.filter(({ name }) => serverNamed(now, name) === undefined);

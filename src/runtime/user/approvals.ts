@@ -148,12 +148,10 @@ export class Approvals {
     });
     root.subscribe({
       next: ({ context }) => {
-        const gated = new Set<DesiredServer>();
-        for (const { server } of passed) {
-          const desired = serverNamed(context.settings, server);
-          if (desired?.gated === true) gated.add(desired);
-        }
+        const names = new Set(passed.map(({ server }) => server));
         passed = [];
+        if (names.size === 0) return;
+        const gated = this.#servers().filter((it) => it.gated && names.has(it.name));
         for (const desired of gated) {
           if (context.live.get(desired.name)?.verdict === 'pendingApproval')
             this.#requestApproval(desired);
