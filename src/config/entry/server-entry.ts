@@ -188,10 +188,13 @@ function validServer(
       ),
     }),
     policy: sharedChoice(choice),
-    problems: ignored.map((where) => {
-      const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
-      return { ...problemInEntry(member, origin, where, message), severity: 'warning' };
-    }),
+    problems:
+      ignored.length === 0
+        ? noProblems
+        : ignored.map((where) => {
+            const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
+            return { ...problemInEntry(member, origin, where, message), severity: 'warning' };
+          }),
     desired: withPolicy(defaultPolicy, choice, {
       name: member.name,
       generation: fingerprintOf(spec),
@@ -336,7 +339,12 @@ const toolKeys = [
   'deny',
 ] as const;
 
-function toolFilterOf({ tools = {} }: ServerEntry, isOwn: boolean): ToolFilter {
+// Most entries have neither; one object each saves memory, and time when they are compared.
+const allTools: ToolFilter = { include: ['*'], exclude: [] };
+const noProblems: readonly Problem[] = [];
+
+function toolFilterOf({ tools }: ServerEntry, isOwn: boolean): ToolFilter {
+  if (tools === undefined) return allTools;
   const overrides = Object.entries(tools.overrides ?? {}).map(
     ([tool, override]) => ({ tool, ...override }) as ToolOverride,
   );
