@@ -83,12 +83,9 @@ export function mergeSettings(
     const limited = switchedOff(barred);
     return limited === desired ? server : { ...server, desired: limited };
   });
-  const specs = new Map<string, ServerSpec>();
-  for (const { desired, spec } of servers)
-    if (spec !== undefined) specs.set(desired.generation, spec);
   const budget = budgetOf(base, own, policy);
   return {
-    specs,
+    specs: specsOf(servers),
     startupGate,
     settings: {
       servers: servers.map(({ desired }) => desired),
@@ -112,6 +109,13 @@ export function mergeSettings(
       ],
     },
   };
+}
+
+function specsOf(servers: readonly ParsedServer[]): ReadonlyMap<string, ServerSpec> {
+  const specs = new Map<string, ServerSpec>();
+  for (const { desired, spec } of servers)
+    if (spec !== undefined) specs.set(desired.generation, spec);
+  return specs;
 }
 
 // A server that the last reading had keeps its object, so that nothing is recomputed from it.

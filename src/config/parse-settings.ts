@@ -72,7 +72,7 @@ const ownScopes: readonly Scope[] = ['managed', 'user', 'workspace', 'local', 'a
 
 /** Parses any program's settings in JSON; a host's own settings need no other language. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
-  return allTurns(settingsIn(readTree(text), origin, undefined));
+  return allTurns(settingsIn(readTree(text), origin, new SettingsMemory()));
 }
 
 /** Parses the text of a file, which may also be TOML or YAML. */
@@ -113,26 +113,38 @@ export interface Upkeep {
 export class SettingsMemory {
   readonly texts = new EntryTexts();
   readonly servers = new KnownServers();
-  #last: PlainReading | undefined;
+  #last: { readonly reading: PlainReading; readonly parsed: WholeSettings } | undefined;
 
   /** Returns the settings of an edited text; undefined when the whole text must be read. */
   edited(text: string, origin: DocumentOrigin, bounds: TextBounds): ParsedSettings | undefined {
     const last = this.#last;
     this.#last = undefined;
-    if (last === undefined || JSON.stringify(origin) !== JSON.stringify(last.origin))
+    if (last === undefined || JSON.stringify(origin) !== JSON.stringify(last.reading.origin))
       return undefined;
     const readable = readableText(text, bounds);
-    this.#last = 'fault' in readable ? undefined : readEdited(readable.body, last, bounds);
-    return this.#last?.parsed;
+    const reading =
+      'fault' in readable ? undefined : readEdited(readable.body, last.reading, bounds);
+    if (reading === undefined) return undefined;
+    const document = { ...last.parsed.document, servers: reading.servers };
+    this.#last = { reading, parsed: { ...last.parsed, document } };
+    return this.#last.parsed;
   }
 
   /** Remembers what was read, if an edit of it can be read on its own. */
-  note(reading: Omit<PlainReading, 'places'>): void {
+  note(
+    { isPlain, servers: entries }: Conversion,
+    facts: Pick<PlainReading, 'origin' | 'inputs'>,
+    parsed: WholeSettings,
+  ): void {
     const { places } = this.texts;
-    if (places?.starts.length === reading.parsed.document.servers.length)
-      this.#last = { ...reading, places };
+    const { servers } = parsed.document;
+    const isOneEach = servers.length === entries.length && servers.length === places?.starts.length;
+    if (isPlain === true && places !== undefined && isOneEach)
+      this.#last = { reading: { places, servers, ...facts }, parsed };
   }
 }
+
+type WholeSettings = ParsedSettings & Required<Pick<ParsedSettings, 'document'>>;
 
 async function noPause(): Promise<void> {}
 
@@ -164,7 +176,7 @@ function allTurns<Result>(turns: Generator<void, Result>): Result {
 function* settingsIn(
   tree: TreeReading,
   origin: DocumentOrigin,
-  memory: SettingsMemory | undefined,
+  memory: SettingsMemory,
 ): Generator<void, ParsedSettings> {
   const fail = (fault: Fault): ParsedSettings => ({ problems: [problemAt(origin, fault)] });
   if ('fault' in tree) return fail(tree.fault);
@@ -185,7 +197,7 @@ function* convertedSettings(
   conversion: Conversion,
   root: TreeNode,
   origin: DocumentOrigin,
-  memory: SettingsMemory | undefined,
+  memory: SettingsMemory,
 ): Generator<void, ParsedSettings> {
   const { mcp } = conversion;
   const section = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
@@ -202,7 +214,7 @@ function* convertedSettings(
   ].map((fault) => problemAt(origin, fault));
   if (section.section === undefined) return { problems };
 
-  const parser = (memory?.servers ?? new KnownServers()).parser(origin, inputs);
+  const parser = memory.servers.parser(origin, inputs);
   const parsed = yield* parseServers(conversion.servers, origin, parser);
   parser.end();
   const { file, scope } = origin;
@@ -211,9 +223,7 @@ function* convertedSettings(
     document: { file, scope, servers: parsed.servers, mcp: section.section, ...lines },
     problems: [...problems, ...parsed.problems],
   };
-  const isPlain =
-    conversion.isPlain === true && parsed.servers.length === conversion.servers.length;
-  if (isPlain) memory?.note({ origin, inputs, parsed: settings });
+  memory.note(conversion, { origin, inputs }, settings);
   return settings;
 }
 

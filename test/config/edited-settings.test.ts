@@ -139,13 +139,13 @@ describe('settings that are edited again and again', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(edit, { maxLength: 8 }), async (edits) => {
         const memory = new SettingsMemory();
-        const current = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, text: '{}' }));
-        for (const [at, text] of [[0, '{}'] as const, ...edits]) {
+        const current = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, value: '{}' }));
+        for (const [at, value] of [[0, '{}'] as const, ...edits]) {
           const edited = current[at];
           // Without a text, the entry gets another name, or its own back.
-          if (edited !== undefined && text === '') edited.name = edited.name === 'x' ? 'c' : 'x';
-          else if (edited !== undefined) edited.text = text;
-          const written = current.map((it) => `  "${it.name}": ${it.text}`).join(',\n');
+          if (edited !== undefined && value === '') edited.name = edited.name === 'x' ? 'c' : 'x';
+          else if (edited !== undefined) edited.value = value;
+          const written = current.map((one) => `  "${one.name}": ${one.value}`).join(',\n');
           const all = `{ "mcp": {},\n"mcpServers": {\n${written}\n} }`;
           const found = await parseSettingsFile(all, origin, { memory, pause });
           expect(plain(found)).toEqual(plain(parseSettings(all, origin)));

@@ -25,7 +25,6 @@ import type { HostEvent } from '../../domain/host/event.ts';
 import type { Step } from '../../domain/plan.ts';
 import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { serverNamed } from '../../policies/admission/server-place.ts';
 import {
   decisionBy,
   decisionsOf,
