@@ -14,9 +14,9 @@
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
+import type { Specs } from '../../src/config/merge-settings.ts';
 import { changedSinceStart } from '../../src/config/startup-gate.ts';
 import type { Clock } from '../../src/domain/clock.ts';
-import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { DesiredServer, Problem, Settings, SourceRef } from '../../src/domain/settings.ts';
 import type {
   SettingsCommand,
@@ -24,6 +24,7 @@ import type {
   SettingsFact,
   SettingsInput,
 } from '../../src/domain/settings-facts.ts';
+import { serverNamed } from '../../src/policies/admission/server-place.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { keepDigests } from '../../src/policies/fingerprint.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
@@ -41,7 +42,7 @@ export interface SettingsPorts extends Pick<SettingsReaderPorts, 'projectRoot' |
   readonly clock: Clock;
   readonly reader: SettingsReader;
   /** Receives the specs before the fact that names their generations is emitted. */
-  readonly specs: { put(specs: ReadonlyMap<string, ServerSpec>): void };
+  readonly specs: { put(specs: Specs): void };
   /** Watches files. Default: on the disk. */
   readonly watch?: WatchFiles;
 }
@@ -63,7 +64,13 @@ function follow(
 ): { unsubscribe(): void } {
   const { docker, projectRoot, reader, watch = watchSettingsFiles } = ports;
   let watchProblems: readonly Problem[] = [];
-  const newsOf = newsFor(ports, () => watchProblems);
+  const factOf = newsFor(ports, () => watchProblems);
+  const newsOf = async (reading: SettingsReading): Promise<SettingsFact | undefined> => {
+    const fact = factOf(reading);
+    // Whoever obeys the fact looks at all servers in the same turn.
+    await pauseAmong(reading.settings.servers);
+    return fact;
+  };
   const { signal, stop } = startReading(ports, newsOf, {
     next: (fact) => observer.next?.(fact),
     error: (error) => {
@@ -122,7 +129,7 @@ function follow(
 /** Reads at once, and passes everything later to the stream. */
 function startReading(
   { clock, reader }: SettingsPorts,
-  newsOf: (reading: SettingsReading) => SettingsFact | undefined,
+  newsOf: (reading: SettingsReading) => Promise<SettingsFact | undefined>,
   observer: Required<Pick<Observer<SettingsFact>, 'next' | 'error'>>,
 ): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
   const read = async (scope: ReadingScope): Promise<SettingsReading> => {
@@ -138,7 +145,7 @@ function startReading(
   const run = async (): Promise<void> => {
     const first = await read('all');
     if (isOver) return;
-    const fact = newsOf(first);
+    const fact = await newsOf(first);
     if (fact !== undefined) observer.next(fact);
     if (isOver) return;
     if (first.againInMs !== undefined) early.add('touched');
@@ -184,9 +191,9 @@ function sharedWith(
   before: Settings | undefined,
   servers: readonly DesiredServer[],
 ): readonly DesiredServer[] {
-  const known = new Map(before?.servers.map((server) => [server.name, server]));
-  return servers.map((server) => {
-    const same = known.get(server.name);
+  return servers.map((server, place) => {
+    if (server === before?.servers[place]) return server;
+    const same = serverNamed(before ?? null, server.name);
     if (same === undefined || same === server) return server;
     if (equalTyped(same, server)) return same;
     if (isMoved(same, server)) keepDigests(same, server);
@@ -234,13 +241,13 @@ export type SpecBook = ReturnType<typeof createSpecBook>;
  * generations are stopping and open no connection.
  */
 export function createSpecBook() {
-  let latest: ReadonlyMap<string, ServerSpec> = new Map();
-  let previous: ReadonlyMap<string, ServerSpec> = latest;
+  let latest: Specs = new Map();
+  let previous = latest;
   return {
     /** Adds a load's specs and drops those from before the previous load. */
-    put(specs: ReadonlyMap<string, ServerSpec>): void {
+    put(specs: Specs): void {
       previous = latest;
-      latest = new Map(specs);
+      latest = specs;
     },
     get: (generation: string) => latest.get(generation) ?? previous.get(generation),
   };

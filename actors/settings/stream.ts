@@ -11,7 +11,6 @@ import {
   filter,
   finalize,
   from,
-  map,
   merge,
   Observable,
   of,
@@ -36,8 +35,8 @@ export interface SettingsStreamPorts {
   readonly signals: (receive: (signal: SettingsSignal) => void) => void;
   /** Reads the settings. Never rejects. */
   readonly read: (scope: ReadingScope) => Promise<SettingsReading>;
-  /** Turns a reading into a fact; returns undefined if nothing has changed. */
-  readonly newsOf: (reading: SettingsReading) => SettingsFact | undefined;
+  /** Turns a reading into a fact; resolves with undefined if nothing has changed. */
+  readonly newsOf: (reading: SettingsReading) => Promise<SettingsFact | undefined>;
 }
 
 // An editor writes a file in several steps, all within a fraction of this; a user does not notice
@@ -82,10 +81,12 @@ export function settingsStream({
       isIdle.next(false);
       const due = scope;
       scope = 'added';
-      return from(read(due)).pipe(finalize(() => isIdle.next(true)));
+      return from(read(due)).pipe(
+        tap(({ againInMs }) => again.next(againInMs)),
+        concatMap(newsOf),
+        finalize(() => isIdle.next(true)),
+      );
     }),
-    tap(({ againInMs }) => again.next(againInMs)),
-    map(newsOf),
     filter((fact) => fact !== undefined),
   );
 }

@@ -13,7 +13,7 @@ import {
 } from '../../src/domain/plan.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
-import { serverNamed } from '../../src/policies/admission/server-place.ts';
+import { placeOf, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { defined } from '../../src/policies/defined.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import {
@@ -79,11 +79,11 @@ export function planOf(context: PlanningFacts): readonly Step[] {
   return passOf(context).plan;
 }
 
-/** A plan and its admitted servers. */
+/** A plan, and the servers that it is about. */
 export interface Pass {
   readonly plan: readonly Step[];
-  /** Admitted servers by name. */
-  readonly wanted: ReadonlyMap<string, AdmittedServer>;
+  /** Returns a server of the settings with its verdict. */
+  readonly wanted: (name: string) => AdmittedServer | undefined;
 }
 
 export function passOf(context: PlanningFacts, { due, only, ...turn }: Cause = {}): Pass {
@@ -95,7 +95,8 @@ export function passOf(context: PlanningFacts, { due, only, ...turn }: Cause = {
     ...(due === undefined ? {} : { due }),
     digestOf: settingsDigestOf,
   });
-  return { plan, wanted: new Map(servers.map((server) => [server.desired.name, server])) };
+  // Servers are admitted in settings order.
+  return { plan, wanted: (name) => servers[placeOf(settings, name)] };
 }
 
 /** Returns the part of the settings and of the live servers that concerns one name. */
@@ -145,7 +146,7 @@ function causeOf(event: TroupeEvent): Cause {
 }
 
 /** Computes the outcome of a pass's steps. */
-function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
+function outcomeOf(context: TroupeContext, { plan, wanted }: Pass): Outcome {
   const changes = new Map<string, LiveServer>();
   const births: ServerInput[] = [];
   const handovers: HandoverInput[] = [];
@@ -155,13 +156,13 @@ function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome
     if (step === 'keep') continue;
     const now = changes.get(server) ?? context.live.get(server);
     const spawnCount = context.spawnCount + born.size;
-    const move = moveOf(step, now, all.get(server), `${server}.${spawnCount % 2}`);
+    const move = moveOf(step, now, wanted(server), `${server}.${spawnCount % 2}`);
     changes.set(server, move.live);
     orders.push(...move.orders);
     if (move.birth === undefined) continue;
-    const { wanted, actorId } = move.birth;
+    const { actorId } = move.birth;
     const seat = { actorId, succeeds: now !== undefined, seed: context.seed + spawnCount };
-    births.push(inputOf(wanted, seat, context));
+    births.push(inputOf(move.birth.wanted, seat, context));
     if (now !== undefined) handovers.push({ server, present: now.actorId, successor: actorId });
     born.add(server);
   }
@@ -195,8 +196,9 @@ function inputOf(
 ): ServerInput {
   const { name, generation, transport, startup, policy, mayDownload = false } = desired;
   return {
-    ...seat,
+    // First, as in `withPolicy`.
     name,
+    ...seat,
     generation,
     transport,
     startup,

@@ -13,7 +13,7 @@ import {
   setup,
 } from 'xstate';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
-import { placeOf, serverNamed } from '../../src/policies/admission/server-place.ts';
+import { placeOf, removedServers, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import type { GroupedMap } from '../../src/policies/grouped-map.ts';
@@ -137,7 +137,7 @@ export const troupeSetup = parts.extend({
     /** Stores the new settings, and remembers removed names. */
     noteSettings: does(['settings.loaded', 'settings.relocated'], (context, { settings }) => {
       const isGone = (name: string): boolean => serverNamed(settings, name) === undefined;
-      const leaving = (context.settings?.servers ?? []).map(({ name }) => name).filter(isGone);
+      const leaving = removedServers(context.settings, settings).map(({ name }) => name);
       const left = context.removed.filter(isGone);
       const isSame = leaving.length === 0 && left.length === context.removed.length;
       const removed = isSame ? context.removed : newest([...left, ...leaving], rememberedNames);

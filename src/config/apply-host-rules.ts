@@ -27,7 +27,7 @@ export function applyHostRules(
   servers: readonly ParsedServer[],
   rules: readonly HostRule[],
 ): readonly ParsedServer[] {
-  return servers.map((server) => rules.reduce(applyRule, server));
+  return rules.length === 0 ? servers : servers.map((server) => rules.reduce(applyRule, server));
 }
 
 function applyRule(server: ParsedServer, rule: HostRule): ParsedServer {

@@ -50,12 +50,13 @@ export function dockerGatewayChoice(
   documents: readonly ParsedDocument[],
 ): DockerGatewayChoice | undefined {
   const own = documents.filter(({ scope }) => isPrivileged(scope));
+  const last = own.findLast(({ mcp }) => mcp.dockerGateway !== undefined);
+  const wish = last?.mcp.dockerGateway ?? false;
+  if (last === undefined || wish === false) return undefined;
   const isTaken = own.some(({ servers }) =>
     servers.some((it) => it.desired.name === dockerGatewayName && it.isMisnamed !== true),
   );
-  const last = own.findLast(({ mcp }) => mcp.dockerGateway !== undefined);
-  const wish = last?.mcp.dockerGateway ?? false;
-  if (isTaken || last === undefined || wish === false) return undefined;
+  if (isTaken) return undefined;
   return { wish, file: last.file, source: placeOfKey(last, 'dockerGateway') };
 }
 

@@ -51,6 +51,10 @@ export function winnersOf(documents: readonly ParsedDocument[]): {
   readonly servers: readonly ParsedServer[];
   readonly problems: readonly Problem[];
 } {
+  const [first, ...others] = documents.filter(({ servers }) => servers.length > 0);
+  // The names in one document are unique, unless a plugin's name made some too long.
+  if (others.length === 0 && first?.scope !== 'plugin')
+    return { servers: first?.servers ?? [], problems: [] };
   const all = documents.flatMap((document) => document.servers);
   // An entry shown under a legible form of its name must not take another server's name.
   const taken = new Set(all.flatMap((it) => (it.isMisnamed === true ? [] : it.desired.name)));

@@ -30,9 +30,11 @@ import { type StartupGate, startupGateOf } from './startup-gate.ts';
 export interface MergedSettings {
   readonly settings: Settings;
   /** Specs by generation; kept out of the settings because they may hold secrets. */
-  readonly specs: ReadonlyMap<string, ServerSpec>;
+  readonly specs: Specs;
   readonly startupGate: StartupGate;
 }
+
+export type Specs = Pick<ReadonlyMap<string, ServerSpec>, 'get' | 'size' | 'values'>;
 
 // As many as there may be servers, so that no server ever waits.
 const unlimitedSlots = 10_000;
@@ -49,7 +51,7 @@ export function mergeSettings(
   overlay?: ParsedSettings,
   policy: PolicyChoice = { overrides: {} },
   rules: readonly HostRule[] = [],
-): MergedSettings {
+): MergedSettings & { readonly specs: ReadonlyMap<string, ServerSpec> } {
   const all = overlay === undefined ? sources : [...sources, overlay];
   const written = layersOf(all.flatMap(({ document }) => document ?? []));
   const mayRunCommands = lastOf(written.own, ({ mcp }) => mcp.commandValues) ?? false;
@@ -74,18 +76,16 @@ export function mergeSettings(
   const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
   const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
   const switchedOff = switchesOf(layers.narrowing, []);
-  const servers = distinct.map(({ spec, desired }) => {
+  const servers = distinct.map((server) => {
+    const { desired } = server;
     const bar = desired.bar ?? bars.get(desired.name);
     const barred = bar === undefined ? desired : { ...desired, bar };
-    return { spec, desired: switchedOff(barred) };
+    const limited = switchedOff(barred);
+    return limited === desired ? server : { ...server, desired: limited };
   });
   const budget = budgetOf(base, own, policy);
   return {
-    specs: new Map(
-      servers.flatMap(({ desired, spec }) =>
-        spec === undefined ? [] : [[desired.generation, spec] as const],
-      ),
-    ),
+    specs: specsOf(servers),
     startupGate,
     settings: {
       servers: servers.map(({ desired }) => desired),
@@ -111,6 +111,13 @@ export function mergeSettings(
   };
 }
 
+function specsOf(servers: readonly ParsedServer[]): ReadonlyMap<string, ServerSpec> {
+  const specs = new Map<string, ServerSpec>();
+  for (const { desired, spec } of servers)
+    if (spec !== undefined) specs.set(desired.generation, spec);
+  return specs;
+}
+
 // A server that the last reading had keeps its object, so that nothing is recomputed from it.
 const treatedServers = new WeakMap<
   ParsedServer,
@@ -121,12 +128,12 @@ const treatedServers = new WeakMap<
 function treatedUnder(base: ServerPolicy, server: ParsedServer): DesiredServer {
   const known = treatedServers.get(server);
   if (known?.base === base) return known.desired;
-  const { gated, source } = server.desired;
-  const desired = withPolicy(base, server.policy, {
-    ...server.desired,
-    // A policy may gate more servers than those of folders, never fewer.
-    gated: gated || base.approval.gatedScopes.includes(source.scope),
-  });
+  const { source, policy } = server.desired;
+  // A policy may gate more servers than those of folders, never fewer.
+  const gated = server.desired.gated || base.approval.gatedScopes.includes(source.scope);
+  const isAsParsed = gated === server.desired.gated && chosenPolicy(base, server.policy) === policy;
+  if (isAsParsed) return server.desired;
+  const desired = withPolicy(base, server.policy, { ...server.desired, gated });
   treatedServers.set(server, { base, desired });
   return desired;
 }

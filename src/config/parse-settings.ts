@@ -9,6 +9,7 @@
 import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/text/closest-name.ts';
+import { type PlainReading, readEdited } from './edited-entries.ts';
 import {
   type DocumentOrigin,
   type FolderFault,
@@ -71,7 +72,7 @@ const ownScopes: readonly Scope[] = ['managed', 'user', 'workspace', 'local', 'a
 
 /** Parses any program's settings in JSON; a host's own settings need no other language. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
-  return allTurns(settingsIn(readTree(text), origin, undefined));
+  return allTurns(settingsIn(readTree(text), origin, new SettingsMemory()));
 }
 
 /** Parses the text of a file, which may also be TOML or YAML. */
@@ -82,6 +83,8 @@ export async function parseSettingsFile(
 ): Promise<ParsedSettings> {
   const { file, scope } = origin;
   const bounds = isFolderScope(scope) ? folderText : ownText;
+  const edited = upkeep.memory.edited(text, origin, bounds);
+  if (edited !== undefined) return edited;
   const readJson = (json: string) => treeOfJson(json, bounds, upkeep);
   const tree = await readAnyTree({ file, text, bounds, readJson });
   return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
@@ -93,6 +96,8 @@ export async function parseHostText(
   origin: DocumentOrigin,
   upkeep: Upkeep,
 ): Promise<ParsedSettings> {
+  const edited = upkeep.memory.edited(text, origin, ownText);
+  if (edited !== undefined) return edited;
   const tree = await treeOfJson(text, ownText, upkeep);
   return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
 }
@@ -108,7 +113,38 @@ export interface Upkeep {
 export class SettingsMemory {
   readonly texts = new EntryTexts();
   readonly servers = new KnownServers();
+  #last: { readonly reading: PlainReading; readonly parsed: WholeSettings } | undefined;
+
+  /** Returns the settings of an edited text; undefined when the whole text must be read. */
+  edited(text: string, origin: DocumentOrigin, bounds: TextBounds): ParsedSettings | undefined {
+    const last = this.#last;
+    this.#last = undefined;
+    if (last === undefined || JSON.stringify(origin) !== JSON.stringify(last.reading.origin))
+      return undefined;
+    const readable = readableText(text, bounds);
+    const reading =
+      'fault' in readable ? undefined : readEdited(readable.body, last.reading, bounds);
+    if (reading === undefined) return undefined;
+    const document = { ...last.parsed.document, servers: reading.servers };
+    this.#last = { reading, parsed: { ...last.parsed, document } };
+    return this.#last.parsed;
+  }
+
+  /** Remembers what was read, if an edit of it can be read on its own. */
+  note(
+    { isPlain, servers: entries }: Conversion,
+    facts: Pick<PlainReading, 'origin' | 'inputs'>,
+    parsed: WholeSettings,
+  ): void {
+    const { places } = this.texts;
+    const { servers } = parsed.document;
+    const isOneEach = servers.length === entries.length && servers.length === places?.starts.length;
+    if (isPlain === true && places !== undefined && isOneEach)
+      this.#last = { reading: { places, servers, ...facts }, parsed };
+  }
 }
+
+type WholeSettings = ParsedSettings & Required<Pick<ParsedSettings, 'document'>>;
 
 async function noPause(): Promise<void> {}
 
@@ -140,7 +176,7 @@ function allTurns<Result>(turns: Generator<void, Result>): Result {
 function* settingsIn(
   tree: TreeReading,
   origin: DocumentOrigin,
-  memory: SettingsMemory | undefined,
+  memory: SettingsMemory,
 ): Generator<void, ParsedSettings> {
   const fail = (fault: Fault): ParsedSettings => ({ problems: [problemAt(origin, fault)] });
   if ('fault' in tree) return fail(tree.fault);
@@ -161,7 +197,7 @@ function* convertedSettings(
   conversion: Conversion,
   root: TreeNode,
   origin: DocumentOrigin,
-  memory: SettingsMemory | undefined,
+  memory: SettingsMemory,
 ): Generator<void, ParsedSettings> {
   const { mcp } = conversion;
   const section = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
@@ -178,15 +214,17 @@ function* convertedSettings(
   ].map((fault) => problemAt(origin, fault));
   if (section.section === undefined) return { problems };
 
-  const parser = (memory?.servers ?? new KnownServers()).parser(origin, inputs);
+  const parser = memory.servers.parser(origin, inputs);
   const parsed = yield* parseServers(conversion.servers, origin, parser);
   parser.end();
   const { file, scope } = origin;
   const lines = 'lines' in section && { lines: section.lines };
-  return {
+  const settings = {
     document: { file, scope, servers: parsed.servers, mcp: section.section, ...lines },
     problems: [...problems, ...parsed.problems],
   };
+  memory.note(conversion, { origin, inputs }, settings);
+  return settings;
 }
 
 /** Settings without servers: an unknown program's, or ours with only an `mcp` section. */
@@ -318,6 +356,8 @@ function refuseThose(
   document: ParsedDocument,
   problemOf: (server: ParsedServer) => Problem | undefined,
 ): ParsedDocument {
+  const isRefused = (server: ParsedServer): boolean => problemOf(server) !== undefined;
+  if (!document.servers.some(isRefused)) return document;
   const servers = document.servers.map((server) => {
     const problem = problemOf(server);
     return problem === undefined ? server : refuse(server, problem);
@@ -327,7 +367,9 @@ function refuseThose(
 
 /** Lists the folders that a document's entries name and that must exist, as absolute paths. */
 export function foldersOf(document: ParsedDocument): readonly string[] {
-  return [...new Set(document.servers.flatMap(({ folder }) => folder?.path ?? []))];
+  const folders = new Set<string>();
+  for (const { folder } of document.servers) if (folder !== undefined) folders.add(folder.path);
+  return [...folders];
 }
 
 /** Refuses the servers whose folder is unusable. */

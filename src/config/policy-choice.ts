@@ -111,20 +111,38 @@ function presetNamed(value: unknown): PresetName | undefined {
  */
 export function chosenPolicy(base: ServerPolicy, choice: PolicyChoice): ServerPolicy {
   const start = choice.preset === undefined ? base : presets[choice.preset];
-  const key = JSON.stringify(choice.overrides);
-  if (key === '{}') return start;
-  const chosen = chosenFrom.get(start) ?? new Map<string, ServerPolicy>();
-  chosenFrom.set(start, chosen);
-  const known = chosen.get(key);
+  let chosen = chosenFrom.get(start);
+  if (chosen === undefined) {
+    chosen = { byChoice: new WeakMap(), byText: new Map() };
+    chosenFrom.set(start, chosen);
+  }
+  const { byChoice, byText } = chosen;
+  const known = byChoice.get(choice);
   if (known !== undefined) return known;
-  const policy = overridePolicy(start, choice.overrides);
-  if (chosen.size >= maxCachedChoices) chosen.clear();
-  chosen.set(key, policy);
+  const key = JSON.stringify(choice.overrides);
+  const policy =
+    key === '{}' ? start : (byText.get(key) ?? overridePolicy(start, choice.overrides));
+  if (byText.size >= maxCachedChoices) byText.clear();
+  byText.set(key, policy);
+  byChoice.set(choice, policy);
   return policy;
+}
+
+/** Returns the one object that all equal choices share. */
+export function sharedChoice(choice: PolicyChoice): PolicyChoice {
+  const key = JSON.stringify([choice.preset, choice.overrides]);
+  const shared = choices.get(key) ?? choice;
+  if (choices.size >= maxCachedChoices) choices.clear();
+  choices.set(key, shared);
+  return shared;
 }
 
 // Thousands of servers make the same few choices (`"startup": "lazy"`); one shared object
 // makes hashing and comparing their policies cheap.
-const chosenFrom = new WeakMap<ServerPolicy, Map<string, ServerPolicy>>();
+const chosenFrom = new WeakMap<
+  ServerPolicy,
+  { byChoice: WeakMap<PolicyChoice, ServerPolicy>; byText: Map<string, ServerPolicy> }
+>();
+const choices = new Map<string, PolicyChoice>();
 // More than users ever write; beyond it choices are computed again.
 const maxCachedChoices = 1_000;

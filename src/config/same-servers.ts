@@ -24,6 +24,9 @@ export function distinctServers(
   all: readonly ParsedServer[],
   mayRun: (desired: DesiredServer) => boolean,
 ): { readonly servers: readonly ParsedServer[]; readonly problems: readonly Problem[] } {
+  const [first] = all;
+  if (first === undefined || all.every((server) => isOneFile(first, server)))
+    return { servers: all, problems: [] };
   const lost = new Map<ParsedServer, ParsedServer>();
   const running = all.filter(({ desired, spec }) => spec !== undefined && mayRun(desired));
   const isOfPlugin = ({ desired }: ParsedServer): boolean => desired.source.scope === 'plugin';

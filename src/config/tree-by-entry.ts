@@ -14,14 +14,26 @@ import {
   type EntryText,
   lineFinder,
   memberOfText,
+  membersOf,
   type TreeMember,
   type TreeNode,
   treeOf,
 } from './settings-tree.ts';
 import { maxDepth, type TextBounds, weightOf } from './text-bounds.ts';
 
+/** Where the members of `mcpServers` begin and end in a text. */
+export interface EntryPlaces {
+  readonly body: string;
+  /** Tokens of the whole text, at least. */
+  readonly tokens: number;
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+}
+
 /** The members of the last text that was read, by their texts. */
 export class EntryTexts {
+  /** Undefined when that text was not read by member. */
+  places: EntryPlaces | undefined;
   #present: ReadonlyMap<string, EntryText> = new Map();
 
   get(text: string): EntryText | undefined {
@@ -39,16 +51,42 @@ export function* readTreeByEntry(
   body: string,
   bounds: TextBounds,
   known: EntryTexts,
+  line = 1,
 ): Generator<void, TreeNode | undefined> {
-  const outline = new Outline(body, bounds, known);
+  const outline = new Outline(body, bounds, known, line);
+  known.places = undefined;
   try {
     const root = yield* outline.read();
     known.replace(outline.present);
+    known.places = { body, ...outline.places };
     return root;
   } catch (error) {
     if (error instanceof Unusual) return undefined;
     throw error;
   }
+}
+
+/**
+ * Reads members as they are between the braces of `mcpServers`, of which the first begins on this
+ * line; undefined if the text is anything else, or begins or ends with anything else.
+ */
+export function readMembers(
+  text: string,
+  line: number,
+  bounds: TextBounds,
+): (Omit<EntryPlaces, 'body'> & { readonly members: readonly TreeMember[] }) | undefined {
+  const head = '{"mcpServers":{';
+  const known = new EntryTexts();
+  const turns = readTreeByEntry(`${head}${text}}}`, bounds, known, line);
+  let turn = turns.next();
+  while (turn.done !== true) turn = turns.next();
+  if (turn.value === undefined || known.places === undefined) return undefined;
+  const [starts, ends] = [known.places.starts, known.places.ends].map((all) =>
+    all.map((at) => at - head.length),
+  ) as [number[], number[]];
+  if (starts[0] !== 0 || ends.at(-1) !== text.length) return undefined;
+  const members = membersOf(membersOf(turn.value)[0]?.node);
+  return { members, tokens: known.places.tokens, starts, ends };
 }
 
 const jsonc = { allowTrailingComma: true } as const;
@@ -83,14 +121,23 @@ class Outline {
   readonly #bounds: TextBounds;
   readonly #known: EntryTexts;
   #at = 0;
-  #line = 1;
+  #line: number;
   #tokens = 0;
   #weight = 0;
+  /** Where the members of the object at the top that was read last begin and end. */
+  #starts: number[] = [];
+  #ends: number[] = [];
+  #places: Pick<EntryPlaces, 'starts' | 'ends'> = { starts: [], ends: [] };
 
-  constructor(body: string, bounds: TextBounds, known: EntryTexts) {
+  constructor(body: string, bounds: TextBounds, known: EntryTexts, line: number) {
     this.#body = body;
     this.#bounds = bounds;
     this.#known = known;
+    this.#line = line;
+  }
+
+  get places(): Omit<EntryPlaces, 'body'> {
+    return { tokens: this.#tokens, ...this.#places };
   }
 
   *read(): Generator<void, TreeNode> {
@@ -108,7 +155,9 @@ class Outline {
     for (;;) {
       this.#skipBlanks();
       if (this.#code() === code.close) break;
+      if (level === 2) this.#starts.push(this.#at);
       members.push(yield* this.#member(level));
+      if (level === 2) this.#ends.push(this.#at);
       this.#skipBlanks();
       if (this.#code() !== code.comma) break;
       this.#take(code.comma);
@@ -127,7 +176,10 @@ class Outline {
     this.#skipBlanks();
     if (level === 1 && this.#code() === code.open) {
       const name = nameIn(this.#body.slice(start, nameEnd));
-      return { name, line, node: yield* this.#object(2) };
+      [this.#starts, this.#ends] = [[], []];
+      const node = yield* this.#object(2);
+      if (name === 'mcpServers') this.#places = { starts: this.#starts, ends: this.#ends };
+      return { name, line, node };
     }
     this.#skipValue();
     const text = this.#body.slice(start, this.#at);
@@ -288,7 +340,7 @@ function nameIn(quoted: string): string {
   }
 }
 
-function lineBreaksIn(text: string): number {
+export function lineBreaksIn(text: string): number {
   let count = 0;
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
   return count;

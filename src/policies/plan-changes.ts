@@ -12,7 +12,7 @@ import type { DesiredServer } from '../domain/settings.ts';
 /** The present state that a plan starts from. */
 export interface PresentServers {
   /** By server name. */
-  readonly live: Pick<ReadonlyMap<string, LiveServer>, 'get' | 'keys'>;
+  readonly live: Pick<ReadonlyMap<string, LiveServer>, 'get' | 'keys' | 'size'>;
   /** Ids of the actors that are ready. */
   readonly serving: Pick<ReadonlySet<string>, 'has'>;
   /** The handover to complete now. */
@@ -43,10 +43,14 @@ export function planChanges(
   present: PresentServers,
 ): readonly Step[] {
   const { live } = present;
-  const steps = desired.flatMap((server) =>
-    stepsFor(server, live.get(server.desired.name), present),
-  );
-  return [...stepsOfUnwanted(desired, live), ...steps];
+  const steps: Step[] = [];
+  let liveCount = 0;
+  for (const server of desired) {
+    const now = live.get(server.desired.name);
+    if (now !== undefined) liveCount += 1;
+    for (const each of stepsFor(server, now, present)) steps.push(each);
+  }
+  return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
 }
 
 function stepsOfUnwanted(

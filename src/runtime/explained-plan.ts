@@ -20,7 +20,7 @@ export function explainedPlan(
     }),
   };
   return plan.map((step) => {
-    const server = wanted.get(step.server);
+    const server = wanted(step.server);
     if (server === undefined || server.verdict === 'admitted') return step;
     return { ...step, reason: reasonOf(server.desired, server.verdict, lists) };
   });

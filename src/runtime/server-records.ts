@@ -7,7 +7,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
-import { serverNamed } from '../policies/admission/server-place.ts';
+import { removedServers, serverNamed } from '../policies/admission/server-place.ts';
 import { GroupedMap } from '../policies/grouped-map.ts';
 import { explainServer } from './explain/explain.ts';
 import { ServerHistories } from './explain/server-history.ts';
@@ -87,17 +87,16 @@ export class ServerRecords {
     this.#seen = context;
     const isPresent = (name: string): boolean =>
       live.has(name) || serverNamed(settings, name) !== undefined;
-    const before = seen?.live ?? GroupedMap.of();
-    const gone = live.changesSince(before).filter((name) => !isPresent(name));
-    const isNew = settings !== seen?.settings;
-    if (isNew) gone.push(...[...this.#statuses.keys()].filter((name) => !isPresent(name)));
+    const ended = live.changesSince(seen?.live ?? GroupedMap.of());
+    const unwanted = removedServers(seen?.settings ?? null, settings).map(({ name }) => name);
+    const gone = [...ended, ...unwanted].filter((name) => !isPresent(name));
     this.#forget(gone);
     if (removed !== seen?.removed) {
       const remembered = new Set(removed);
       this.#histories.retain((name) => isPresent(name) || remembered.has(name));
       this.#logs.retain(isPresent, removed);
     }
-    return gone.length > 0 || isNew ? isPresent : undefined;
+    return gone.length > 0 || settings !== seen?.settings ? isPresent : undefined;
   }
 
   #forget(servers: readonly string[]): void {

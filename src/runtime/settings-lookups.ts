@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { withinTime } from '../../actors/host/time-limit.ts';
 import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
-import type { MergedSettings } from '../config/merge-settings.ts';
+import type { MergedSettings, Specs } from '../config/merge-settings.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
@@ -80,32 +80,42 @@ export function keyedReader(
   let key: Promise<Buffer> | undefined;
   // Unchanged settings keep their identity, by which passes compare.
   const keyed = new WeakMap<DesiredServer, DesiredServer>();
-  let names: ReadonlyMap<string, string> = new Map();
   return {
     ...reader,
     async read(now, scope) {
       const reading = await reader.read(now, scope);
       key ??= withinTime(clock, loadMs, load()).then((known) => known ?? randomBytes(32));
       const present = await key;
-      const before = names;
-      const current = new Map<string, string>();
-      const of = (generation: string): string => {
-        const known = current.get(generation) ?? before.get(generation);
-        const name = known ?? createHmac('sha256', present).update(generation).digest('hex');
-        current.set(generation, name);
-        return name;
-      };
       const servers = reading.settings.servers.map((desired) => {
         const known = keyed.get(desired);
         if (known !== undefined) return known;
-        const { generation } = desired;
-        const made = { ...desired, generation: of(generation), specDigest: generation };
+        const made = keyedWith(present, desired);
         keyed.set(desired, made);
         return made;
       });
-      const specs = [...reading.specs].map(([generation, spec]) => [of(generation), spec] as const);
-      names = current;
-      return { ...reading, settings: { ...reading.settings, servers }, specs: new Map(specs) };
+      const specs = keyedSpecs(servers, reading.specs);
+      return { ...reading, settings: { ...reading.settings, servers }, specs };
     },
+  };
+}
+
+function keyedWith(key: Buffer, desired: DesiredServer): DesiredServer {
+  const { name, generation: specDigest, ...rest } = desired;
+  const generation = createHmac('sha256', key).update(specDigest).digest('hex');
+  // The name comes first, as in `withPolicy`.
+  return { name, generation, specDigest, ...rest };
+}
+
+/** Finds specs by keyed generations. The map is built on demand: most edits start no server. */
+function keyedSpecs(servers: readonly DesiredServer[], plain: Specs): Specs {
+  let digests: ReadonlyMap<string, string> | undefined;
+  return {
+    get: (generation) => {
+      digests ??= new Map(servers.map((it) => [it.generation, it.specDigest ?? it.generation]));
+      const digest = digests.get(generation);
+      return digest === undefined ? undefined : plain.get(digest);
+    },
+    size: plain.size,
+    values: () => plain.values(),
   };
 }

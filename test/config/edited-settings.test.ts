@@ -123,6 +123,38 @@ describe('settings that are edited again and again', () => {
     );
   });
 
+  it.each(origins)('mean that too after edits inside entries of $file', async ({ file, scope }) => {
+    const origin = { file, scope, projectRoot: '/project' } as const;
+    const entry = fc.constantFrom(
+      ...entries,
+      '{ "url": "https://example.com/mcp" }',
+      '{ "command": "node", "args": [] }, "f": {}',
+      '{ "command": "node" } // "',
+      '{ "command": "node" },',
+      '{ "command": "node" }, "b": { "command": "node" }',
+      '{ "command": "\u0000" }',
+      '{ "command": "node", "timeoutMs": 0 }',
+    );
+    const edit = fc.tuple(fc.nat(4), fc.oneof({ arbitrary: entry, weight: 3 }, fc.constant('')));
+    await fc.assert(
+      fc.asyncProperty(fc.array(edit, { maxLength: 8 }), async (edits) => {
+        const memory = new SettingsMemory();
+        const current = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, value: '{}' }));
+        for (const [at, value] of [[0, '{}'] as const, ...edits]) {
+          const edited = current[at];
+          // Without a text, the entry gets another name, or its own back.
+          if (edited !== undefined && value === '') edited.name = edited.name === 'x' ? 'c' : 'x';
+          else if (edited !== undefined) edited.value = value;
+          const written = current.map((one) => `  "${one.name}": ${one.value}`).join(',\n');
+          const all = `{ "mcp": {},\n"mcpServers": {\n${written}\n} }`;
+          const found = await parseSettingsFile(all, origin, { memory, pause });
+          expect(plain(found)).toEqual(plain(parseSettings(all, origin)));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it.each([
     ['TOML', toml, '/home/me/.codex/config.toml'],
     ['YAML', yaml, '/home/me/agent.yaml'],

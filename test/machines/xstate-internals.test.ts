@@ -220,6 +220,8 @@ describe("XState's internals", () => {
     const [one] = root.getSnapshot().context.refs;
     expect(log).toEqual(['transition ends', 'child starts', 'child gets it', 'parent hears']);
     expect(root.getSnapshot().children).toEqual({});
+    expect(one).toMatchObject({ options: {} });
+    expect(Object.keys((one as unknown as { readonly options: object }).options)).toEqual([]);
     one?.send({ type: 'end' });
     expect(log.at(-1)).toBe('child is done');
     root.send({ type: 'spawn' });

@@ -19,6 +19,8 @@ export interface Conversion {
   readonly format: FormatName;
   /** Entries of `mcpServers`. */
   readonly servers: readonly TreeMember[];
+  /** Whether all entries are those of `mcpServers` at the top, as they are written. */
+  readonly isPlain?: boolean;
   /** The `mcp` section, if the format has an equivalent. */
   readonly mcp?: TreeMember;
   /** Definitions of the inputs that `${input:id}` refers to. */

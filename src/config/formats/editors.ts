@@ -151,7 +151,8 @@ export function namedEntries(
   faults: Fault[],
 ): readonly ForeignEntry[] {
   if (node.kind !== 'array')
-    return membersOf(node).map((member) => placedAt(member, [...path, member.name]));
+    // `concat` makes lists of just this length, and each is kept as long as its entry.
+    return membersOf(node).map((member) => placedAt(member, path.concat(member.name)));
   return node.items.flatMap((item, index): readonly ForeignEntry[] => {
     const { line } = item;
     const written = [...path, index];

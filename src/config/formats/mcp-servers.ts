@@ -59,12 +59,13 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
       program !== undefined ||
       isList ||
       (!isOwn && entries.some((entry) => !isOurs(entry) && hasForeignKey(entry)));
-    return entries.map((entry) =>
-      program === undefined && isOurs(entry)
-        ? entry
-        : converted(entry, { program, isTheirs, isOwn }, faults),
-    );
+    return entries.map((entry) => {
+      if (program === undefined && isOurs(entry)) return entry;
+      isPlain = false;
+      return converted(entry, { program, isTheirs, isOwn }, faults);
+    });
   };
+  let isPlain = program === undefined;
   const everywhere = convertAll(root, []);
   // Claude Code keeps servers of single projects.
   const projects = memberOf(root, 'projects')?.node;
@@ -86,14 +87,15 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
   );
   const mcp = withoutNameless(lists, faults);
   const inputs = memberOf(root, 'inputs');
-  return { format: 'mcpServers', servers, ...(mcp && { mcp }), ...(inputs && { inputs }), faults };
+  const given = { ...(mcp && { mcp }), ...(inputs && { inputs }) };
+  return { format: 'mcpServers', servers, isPlain: isPlain && here.length === 0, ...given, faults };
 }
 
 // Of ten thousand entries one was edited.
 const oursByText = new WeakMap<EntryText, boolean>();
 
 /** Whether nothing in an entry hints at another program. Asked of known texts without a tree. */
-function isOurs(entry: TreeMember): boolean {
+export function isOurs(entry: TreeMember): boolean {
   const text = entryOf(entry);
   if (text === undefined) return false;
   const known = oursByText.get(text);

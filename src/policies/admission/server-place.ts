@@ -6,13 +6,56 @@ const places = new WeakMap<Settings, ReadonlyMap<string, number>>();
 /** Returns a server's position in the settings; an unknown server comes last. */
 export function placeOf(settings: Settings | null, server: string): number {
   if (settings === null) return Number.MAX_SAFE_INTEGER;
-  const known =
-    places.get(settings) ?? new Map(settings.servers.map(({ name }, place) => [name, place]));
-  places.set(settings, known);
+  let known = places.get(settings);
+  if (known === undefined) {
+    known = newPlaces(settings);
+    places.set(settings, known);
+  }
   return known.get(server) ?? Number.MAX_SAFE_INTEGER;
+}
+
+function newPlaces({ servers }: Settings): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  let place = 0;
+  for (const { name } of servers) found.set(name, place++);
+  return found;
 }
 
 /** Returns the settings' server with this name. */
 export function serverNamed(settings: Settings | null, name: string): DesiredServer | undefined {
   return settings?.servers[placeOf(settings, name)];
+}
+
+/**
+ * Returns the servers of earlier settings whose names the present ones lack. If all names are where
+ * they were, as after most edits, both settings share their places from then on.
+ */
+export function removedServers(
+  before: Settings | null,
+  now: Settings | null,
+): readonly DesiredServer[] {
+  if (before === null || before === now) return [];
+  const known = removals.get(before);
+  if (known !== undefined && known.now === now) return known.removed;
+  const removed = findRemoved(before, now);
+  removals.set(before, { now, removed });
+  return removed;
+}
+
+// Whoever follows the settings asks about the same two.
+const removals = new WeakMap<
+  Settings,
+  { readonly now: Settings | null; readonly removed: readonly DesiredServer[] }
+>();
+
+function findRemoved(before: Settings, now: Settings | null): readonly DesiredServer[] {
+  const present = now?.servers ?? [];
+  const isInPlace = ({ name }: DesiredServer, place: number): boolean =>
+    present[place]?.name === name;
+  const known = places.get(before);
+  if (now !== null && before.servers.length === present.length && before.servers.every(isInPlace)) {
+    if (known !== undefined) places.set(now, known);
+    return [];
+  }
+  return before.servers.filter(({ name }) => serverNamed(now, name) === undefined);
 }

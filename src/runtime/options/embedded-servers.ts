@@ -41,6 +41,7 @@ export function checkEmbedded(overlay: Overlay | undefined, servers: EmbeddedSer
 
 /** Wraps a reader so that settings that the host replaces later keep its servers. */
 export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers): SettingsReader {
+  if (Object.keys(servers).length === 0) return reader;
   return {
     ...reader,
     setOverlay: (settings) => {

@@ -13,6 +13,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import type { LiveServer } from '../../domain/plan.ts';
 import type { Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
+import { removedServers, serverNamed } from '../../policies/admission/server-place.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
@@ -100,7 +101,7 @@ export class StatusBoard {
   /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** Settings of servers that are still leaving after their entry was removed. */
-  readonly #lastDesired = new Map<string, DesiredServer>();
+  readonly #removed = new Map<string, DesiredServer>();
   /** When servers lost their chart, because it threw or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
   /** The last reported view of servers whose new view is not reported yet. */
@@ -110,9 +111,7 @@ export class StatusBoard {
   #isEnding = false;
   #isClosed = false;
   #live: RootSnapshot['context']['live'] | undefined;
-  #settings: RootSnapshot['context']['settings'] | undefined;
-  /** The servers of the settings, by name. */
-  #desired: ReadonlyMap<string, DesiredServer> = new Map();
+  #settings: RootSnapshot['context']['settings'] = null;
   #lists: RefusingLists = { hostAllowed: null };
 
   constructor(ports: StatusBoardPorts) {
@@ -161,7 +160,7 @@ export class StatusBoard {
   status(name: string): ServerStatus | undefined {
     const view = this.#views.get(name);
     if (view !== undefined) return view.status;
-    const desired = this.#desired.get(name);
+    const desired = serverNamed(this.#settings, name);
     return desired && this.#restingStatus(desired);
   }
 
@@ -208,7 +207,7 @@ export class StatusBoard {
     // Usually one of thousands of servers was added or removed, and the others are unchanged.
     const changed = new Set([...live.changesSince(before), ...this.#postponed]);
     this.#postponed.clear();
-    if (this.#followSettings(settings)) for (const name of this.#edited()) changed.add(name);
+    for (const name of this.#followSettings(settings)) changed.add(name);
     if (this.#followLists(snapshot.context))
       for (const [name, { verdict }] of live) if (refusingVerdicts.has(verdict)) changed.add(name);
     for (const name of changed) this.#follow(name, before.get(name), live.get(name), snapshot);
@@ -244,20 +243,20 @@ export class StatusBoard {
     this.#update(name, now.actorId);
   }
 
-  /** Returns the servers whose views show other settings than the current ones. */
-  #edited(): readonly string[] {
-    return [...this.#views]
-      .filter(([name, { desired }]) => desired !== this.#lastDesired.get(name))
-      .map(([name]) => name);
+  /** Returns the servers whose views show other settings than the new ones. */
+  #followSettings(settings: RootSnapshot['context']['settings']): readonly string[] {
+    const before = this.#settings;
+    if (settings === before) return [];
+    this.#settings = settings;
+    for (const server of removedServers(before, settings)) this.#removed.set(server.name, server);
+    return (settings?.servers ?? [])
+      .filter((server, place) => server !== before?.servers[place] && this.#isEdited(server))
+      .map(({ name }) => name);
   }
 
-  /** Returns true if the settings changed. */
-  #followSettings(settings: RootSnapshot['context']['settings']): boolean {
-    if (settings === this.#settings) return false;
-    this.#settings = settings;
-    this.#desired = new Map((settings?.servers ?? []).map((server) => [server.name, server]));
-    for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
-    return true;
+  #isEdited(server: DesiredServer): boolean {
+    const view = this.#views.get(server.name);
+    return view !== undefined && view.desired !== server;
   }
 
   /** Returns true if lists that may refuse a server, or their sources, changed. */
@@ -309,8 +308,9 @@ export class StatusBoard {
     this.#noteUnreported(name);
     this.#views.delete(name);
     this.#offering.delete(name);
-    if (!this.#desired.has(name)) this.#lastDesired.delete(name);
-    else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
+    this.#removed.delete(name);
+    if (serverNamed(this.#settings, name) !== undefined)
+      this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
   }
 
   #updateAndReport(name: string, actorId: string): void {
@@ -320,7 +320,7 @@ export class StatusBoard {
 
   #update(name: string, actorId: string): void {
     const watched = this.#watched.get(actorId);
-    const desired = this.#lastDesired.get(name);
+    const desired = serverNamed(this.#settings, name) ?? this.#removed.get(name);
     const server = this.#live?.get(name);
     if (watched === undefined || desired === undefined || server?.actorId !== actorId) return;
     const snapshot = watched.ref.getSnapshot();
@@ -403,7 +403,7 @@ export class StatusBoard {
     this.#unreported.delete(name);
     const now = this.#views.get(name);
     if (now === undefined) {
-      const desired = this.#desired.get(name);
+      const desired = serverNamed(this.#settings, name);
       if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
       this.#notify(name);
       return;

@@ -31,16 +31,20 @@ export class ServerLogs {
   readonly #logs = new Map<string, Log>();
 
   append(server: string, { atMs, session, stream, line }: NewLine): ServerLogLine {
-    const log = this.#logs.get(server) ?? { lines: [], bytes: 0, lineCount: 0 };
-    this.#logs.set(server, log);
-    log.lineCount += 1;
+    const log = this.#logs.get(server);
     const entry = {
-      number: log.lineCount,
+      number: (log?.lineCount ?? 0) + 1,
       at: new Date(atMs).toISOString(),
       session,
       stream,
       line,
     };
+    if (log === undefined) {
+      // Most of thousands of servers never log another line, for which an empty list would grow.
+      this.#logs.set(server, { lines: [entry], bytes: sizeOf(entry), lineCount: 1 });
+      return entry;
+    }
+    log.lineCount += 1;
     log.lines.push(entry);
     log.bytes += sizeOf(entry);
     while (log.bytes > logBytes && log.lines.length > 1) {

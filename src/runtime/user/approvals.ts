@@ -25,7 +25,6 @@ import type { HostEvent } from '../../domain/host/event.ts';
 import type { Step } from '../../domain/plan.ts';
 import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { serverNamed } from '../../policies/admission/server-place.ts';
 import {
   decisionBy,
   decisionsOf,
@@ -150,9 +149,9 @@ export class Approvals {
       next: ({ context }) => {
         const names = new Set(passed.map(({ server }) => server));
         passed = [];
-        for (const name of names) {
-          const desired = serverNamed(context.settings, name);
-          if (desired === undefined) continue;
+        if (names.size === 0) return;
+        const gated = this.#servers().filter((it) => it.gated && names.has(it.name));
+        for (const desired of gated) {
           if (context.live.get(desired.name)?.verdict === 'pendingApproval')
             this.#requestApproval(desired);
           else this.#noteUse(desired);
@@ -272,7 +271,6 @@ export class Approvals {
 
   /** Records a grant's use, at most once a month so that the file is rarely written for it. */
   #noteUse(desired: DesiredServer): void {
-    if (!desired.gated) return;
     const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
     const record = recordOf(this.#store.records(), subject);
     const usedAt = this.#clock.wallNow();

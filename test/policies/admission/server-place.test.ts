@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Settings } from '../../../src/domain/settings.ts';
-import { placeOf } from '../../../src/policies/admission/server-place.ts';
+import { placeOf, removedServers } from '../../../src/policies/admission/server-place.ts';
 import { desiredServer } from '../desired-server.ts';
 
 const settings: Settings = {
@@ -26,5 +26,37 @@ describe("a server's position", () => {
     const turned = { ...settings, servers: settings.servers.toReversed() };
     expect(placeOf(turned, 'api')).toBe(0);
     expect(placeOf(settings, 'api')).toBe(1);
+  });
+});
+
+describe('removed servers', () => {
+  const [db, api] = settings.servers;
+  const without = { ...settings, servers: settings.servers.slice(1) };
+
+  it('are those whose names the later settings lack', () => {
+    expect(removedServers(settings, without)).toEqual([db]);
+    expect(removedServers(without, settings)).toEqual([]);
+    expect(removedServers(settings, null)).toEqual([db, api]);
+  });
+
+  it('are none at the first settings, or when nothing changed', () => {
+    expect(removedServers(null, settings)).toEqual([]);
+    expect(removedServers(settings, settings)).toEqual([]);
+  });
+
+  it('are none after an edit or a move, whether or not places were asked for', () => {
+    for (const before of [{ ...settings }, without]) {
+      const servers = before.servers.map(({ name }) => desiredServer({ name, trust: true }));
+      const edited = { ...before, servers };
+      expect(removedServers(before, edited)).toEqual([]);
+      expect(removedServers(before, edited)).toEqual([]);
+      expect(placeOf(edited, 'api')).toBe(servers.length - 1);
+      expect(removedServers(edited, { ...edited, servers: servers.toReversed() })).toEqual([]);
+    }
+    const known = { ...settings };
+    expect(placeOf(known, 'api')).toBe(1);
+    const edited = { ...settings };
+    expect(removedServers(known, edited)).toEqual([]);
+    expect(placeOf(edited, 'api')).toBe(1);
   });
 });
