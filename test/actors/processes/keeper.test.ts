@@ -59,7 +59,7 @@ async function startFamily(script: string, cgroup: KeeperPorts['cgroup'], before
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const pid = child.pid as number;
-  kept?.started(pid);
+  await kept?.started(pid);
   if (script.startsWith('read')) child.stdin.write('\n');
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const escaped = Number(line.toString());
