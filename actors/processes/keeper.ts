@@ -143,7 +143,7 @@ export class ProcessKeeper {
         if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
         return cgroup?.joined() ?? Promise.resolve();
       },
-      ending: () => this.#families.scan(),
+      ending: () => this.#families.scanOne(own),
       descendants: async () => {
         await cgroup?.joined();
         return this.#families.descendantsOf(own, mark, cgroup?.members);

@@ -434,7 +434,9 @@ export class Opening {
   #noteSent(method: string): void {
     if (this.#sent === 'notifications/initialized') return;
     this.#sent = method;
-    if (!method.startsWith('notifications/')) this.#asked = method;
+    // The chart follows requests only.
+    if (method.startsWith('notifications/')) return;
+    this.#asked = method;
     this.#setup.events.sending(method);
   }
 }
