@@ -134,7 +134,7 @@ describe.runIf(hasProcessTable)('a descendant that dropped its environment and s
         const { pid } = spawn('sleep', ['602'], { detached: true, stdio: 'ignore' });
         if (pid === undefined) throw new Error('no process here');
         started.push(pid);
-        other?.expect('quiet').started(pid);
+        void other?.expect('quiet').started(pid);
         time.advanceBy(1_000);
       },
     );
