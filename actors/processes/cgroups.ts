@@ -10,12 +10,14 @@
 
 import {
   accessSync,
+  closeSync,
   constants,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmdirSync,
-  writeFileSync,
+  write,
 } from 'node:fs';
 import path from 'node:path';
 import { isWithin } from '../files/way-within.ts';
@@ -52,17 +54,38 @@ export function openRunCgroup(run: string, own = ownCgroup()) {
 }
 
 function cgroupAt(place: string) {
+  let joined: Promise<unknown> = Promise.resolve();
   return {
     /** Adds a process. Children that it starts later join the group; earlier ones do not. */
     add(pid: number): void {
-      // A process that has already ended cannot be added and need not be.
-      isDone(() => writeFileSync(path.join(place, 'cgroup.procs'), String(pid)));
+      joined = Promise.all([joined, join(place, pid)]);
     },
+    /** Resolves once every process that was added is in the group. */
+    joined: () => joined,
     /** Lists the processes that run in the group. */
     members: () => membersOf(place, 0),
     /** Removes the group once nothing runs in it. */
     remove: () => removeTree(place, 0),
   };
+}
+
+/**
+ * Moves a process into a group. The kernel first waits until no processor is starting a process,
+ * which takes 5 to 15 ms, so the write must not block the event loop. It begins at once, however
+ * busy this thread is.
+ */
+function join(place: string, pid: number): Promise<void> {
+  return new Promise((resolve) => {
+    const isBegun = isDone(() => {
+      const file = openSync(path.join(place, 'cgroup.procs'), 'w');
+      // A process that has already ended cannot be added and need not be.
+      write(file, String(pid), () => {
+        closeSync(file);
+        resolve();
+      });
+    });
+    if (!isBegun) resolve();
+  });
 }
 
 function membersOf(place: string, depth: number): readonly number[] {

@@ -7,6 +7,7 @@
 
 import { findMarked, isMeantToStay } from './marks.ts';
 import {
+  childrenOf,
   createScan,
   entryOf,
   hasProcessTable,
@@ -16,6 +17,8 @@ import {
 
 // More than any honest server starts; a fork bomb must not also fill the host's memory.
 const maxMembers = 10_000;
+// Reading one process of a family takes as long as reading ten of the table, because of its threads.
+const fewMembers = 16;
 
 export class ProcessFamilies {
   readonly #families = new Map<number, ReadonlyMap<number, ProcessEntry>>();
@@ -44,7 +47,7 @@ export class ProcessFamilies {
     if (!hasProcessTable || this.#families.size === 0) return;
     // A server that starts during the scan may be missing from this snapshot, so its family is not
     // updated.
-    const leaders = [...this.#families.keys()];
+    const before = [...this.#families];
     const table = await this.#scan();
     const byPid = new Map(table.map((seen) => [seen.pid, seen]));
     const byParent = new Map<number, ProcessEntry[]>();
@@ -53,10 +56,23 @@ export class ProcessFamilies {
       if (siblings === undefined) byParent.set(seen.parent, [seen]);
       else siblings.push(seen);
     }
-    for (const leader of leaders) {
-      const known = this.#families.get(leader);
-      if (known !== undefined) this.#families.set(leader, familyOf(known, byPid, byParent));
+    for (const [leader, known] of before) {
+      // Otherwise it has been read since, so the table is older.
+      if (this.#families.get(leader) !== known) continue;
+      this.#families.set(leader, familyOf(known, byPid, byParent));
     }
+  }
+
+  /**
+   * Takes a snapshot of one family. Reads its processes alone if they are few and the kernel lists
+   * children.
+   */
+  async scanOne(leader: number | undefined): Promise<void> {
+    const known = leader === undefined ? undefined : this.#families.get(leader);
+    if (leader === undefined || known === undefined) return;
+    const family = smallFamilyOf(known);
+    if (family === undefined) await this.scan();
+    else this.#families.set(leader, family);
   }
 
   /**
@@ -70,7 +86,7 @@ export class ProcessFamilies {
   ): Promise<readonly number[]> {
     const marked = await findMarked(mark);
     if (leader === undefined || !hasProcessTable) return marked;
-    await this.scan();
+    await this.scanOne(leader);
     const family = this.membersOf(leader).map(({ pid }) => pid);
     const others = [...family, ...cgroupMembers()].filter(
       (pid) => pid !== leader && !isMeantToStay(pid),
@@ -100,6 +116,26 @@ function familyOf(
   for (const pid of family.keys()) {
     for (const child of byParent.get(pid) ?? []) {
       if (family.size < maxMembers) family.set(child.pid, child);
+    }
+  }
+  return family;
+}
+
+/** The same from lists of children; undefined if the family is large or there are no such lists. */
+function smallFamilyOf(
+  known: ReadonlyMap<number, ProcessEntry>,
+): ReadonlyMap<number, ProcessEntry> | undefined {
+  const family = new Map<number, ProcessEntry>();
+  for (const { pid, start } of known.values()) {
+    const now = entryOf(pid);
+    if (now?.start === start) family.set(pid, now);
+  }
+  for (const pid of family.keys()) {
+    const children = childrenOf(pid);
+    if (children === undefined || family.size > fewMembers) return undefined;
+    for (const child of children) {
+      const entry = entryOf(child);
+      if (entry !== undefined) family.set(child, entry);
     }
   }
   return family;

@@ -49,8 +49,11 @@ export interface KeptProcess {
    * the guardian ends every process that carries them.
    */
   readonly prepare: () => Readonly<Record<string, string>>;
-  /** Called right after the start, before the process id can be reused. */
-  readonly started: (pid: number) => void;
+  /**
+   * Called right after the start, before the process id can be reused. Resolves once the process is
+   * in its control group, which holds everything that it starts from then on.
+   */
+  readonly started: (pid: number) => Promise<unknown>;
   /**
    * Called before the process is ended: takes a last snapshot while its children still have it as
    * their parent.
@@ -138,9 +141,13 @@ export class ProcessKeeper {
         cgroup?.add(pid);
         this.#add(pid, server);
         if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
+        return cgroup?.joined() ?? Promise.resolve();
       },
-      ending: () => this.#families.scan(),
-      descendants: () => this.#families.descendantsOf(own, mark, cgroup?.members),
+      ending: () => this.#families.scanOne(own),
+      descendants: async () => {
+        await cgroup?.joined();
+        return this.#families.descendantsOf(own, mark, cgroup?.members);
+      },
       gone: () => {
         if (own !== undefined) this.#remove(own);
         cgroup?.remove();

@@ -4,7 +4,7 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { psEnvironment } from './guardian-script.ts';
 
@@ -77,6 +77,20 @@ export function entryOf(pid: number): ProcessEntry | undefined {
   };
 }
 
+/** Whether the kernel lists a process's children, which most do. */
+const listsChildren = existsSync('/proc/thread-self/children');
+
+/**
+ * Returns the ids of a process's children, which takes a read for each of its threads; undefined
+ * where the kernel does not list them.
+ */
+export function childrenOf(pid: number): readonly number[] | undefined {
+  if (!listsChildren) return undefined;
+  const threads = `/proc/${pid}/task`;
+  const lists = idsIn(threads).map((thread) => textOf(`${threads}/${thread}/children`));
+  return lists.join('').split(' ').filter(Boolean).map(Number);
+}
+
 /** Returns whether exactly this process is still running. A zombie is not. */
 export function isAlive({ pid, start }: ProcessIdentity): boolean {
   if (!hasProcessTable) return startOf(pid) === start;
@@ -89,8 +103,12 @@ export function isAlive({ pid, start }: ProcessIdentity): boolean {
  * open files.
  */
 function listProcesses(): readonly number[] {
+  return idsIn('/proc');
+}
+
+function idsIn(folder: string): readonly number[] {
   try {
-    return readdirSync('/proc').map(Number).filter(Number.isInteger);
+    return readdirSync(folder).map(Number).filter(Number.isInteger);
   } catch {
     return [];
   }

@@ -69,7 +69,7 @@ async function run(
   });
   if (pid === undefined) return { unstartable: await reasonOf(child) };
   watchGroup(pid);
-  kept?.started(pid);
+  void kept?.started(pid);
   const closed = new Promise<void>((resolve) => {
     child.once('close', () => resolve());
   });

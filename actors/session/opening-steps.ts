@@ -151,6 +151,7 @@ export class Opening {
     }
     await assertFolder(resolved.launch.cwd);
     const launch = await this.#approved(resolved.launch, target);
+    await turnToLaunch();
     signal.throwIfAborted();
     const connection = new StdioTransport(launch, this.#connectionSetup());
     this.#connection = connection;
@@ -434,8 +435,25 @@ export class Opening {
   #noteSent(method: string): void {
     if (this.#sent === 'notifications/initialized') return;
     this.#sent = method;
+    // The chart follows requests only.
     if (method.startsWith('notifications/')) return;
     this.#asked = method;
     this.#setup.events.sending(method);
   }
+}
+
+let lastLaunch = Promise.resolve();
+
+/**
+ * Resolves in a turn of the event loop in which no other process starts. A start blocks for several
+ * milliseconds on a busy machine; between two of them, timers fire and servers are heard.
+ */
+function turnToLaunch(): Promise<void> {
+  lastLaunch = lastLaunch.then(
+    () =>
+      new Promise((resolve) => {
+        setImmediate(resolve);
+      }),
+  );
+  return lastLaunch;
 }

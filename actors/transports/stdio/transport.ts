@@ -218,14 +218,14 @@ export class StdioTransport extends Connection {
     });
     this.#child = child;
     this.#exited = new Promise((resolve) => child.once('exit', () => resolve()));
-    if (child.pid !== undefined) {
-      watchGroup(child.pid);
-      kept?.started(child.pid);
-    }
+    if (child.pid !== undefined) watchGroup(child.pid);
+    const registered = child.pid === undefined ? undefined : kept?.started(child.pid);
     await new Promise<void>((resolve, reject) => {
       this.#listen(child, reject);
       child.once('spawn', resolve);
     });
+    // Whatever the server starts because of a message is in its control group.
+    await registered;
   }
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {

@@ -12,7 +12,7 @@ import { ToolList } from './tool-list.ts';
 // A model notices no difference, and a thousand servers that become ready at once cost a few lists.
 const announcePauseMs = 20;
 // Reading fewer takes less time than the events that follow.
-const fewServers = 64;
+const fewServers = 8;
 
 /** What servers offer: where the lists come from, and what callers see of them. */
 export class Catalogs {

@@ -59,7 +59,7 @@ async function startFamily(script: string, cgroup: KeeperPorts['cgroup'], before
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const pid = child.pid as number;
-  kept?.started(pid);
+  await kept?.started(pid);
   if (script.startsWith('read')) child.stdin.write('\n');
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const escaped = Number(line.toString());
@@ -134,7 +134,7 @@ describe.runIf(hasProcessTable)('a descendant that dropped its environment and s
         const { pid } = spawn('sleep', ['602'], { detached: true, stdio: 'ignore' });
         if (pid === undefined) throw new Error('no process here');
         started.push(pid);
-        other?.expect('quiet').started(pid);
+        void other?.expect('quiet').started(pid);
         time.advanceBy(1_000);
       },
     );

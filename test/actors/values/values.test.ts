@@ -172,7 +172,7 @@ describe('commands', () => {
     const kept = {
       prepare: () => ({}),
       ending: () => Promise.resolve(),
-      started: () => begun(),
+      started: () => Promise.resolve(begun()),
       gone: () => {},
       descendants: () => Promise.resolve([]),
     };
