@@ -24,7 +24,7 @@
 
 import { assertEvent, assign, enqueueActions, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
-import { chanceOf } from '../src/policies/chance.ts';
+import { chanceOf } from '../src/policies/seeded-random.ts';
 import { type Permit, permitIdOf, permitMachine, type SlotPool } from './permit.ts';
 
 interface Request extends Permit {

@@ -14,9 +14,9 @@ import {
 import { defined } from '../../src/policies/defined.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
-import { assertAvailable, type IssuerAccess } from './access.ts';
 import { clientAssertion, type SigningKey } from './client-assertion.ts';
 import type { Discovered } from './discovery.ts';
+import { assertAvailable, type IssuerAccess } from './login-fetch.ts';
 import { forSdk, jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
 

@@ -4,7 +4,7 @@ import type { StepInput } from '../../machines/authorization/setup.ts';
 import type { CredentialId } from '../../src/domain/authorization.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { CredentialStore } from '../stores/credentials.ts';
-import type { Reach } from '../transports/http/reach.ts';
+import type { Reach } from '../transports/http/proxy-and-tls.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import type { DeviceLogin } from './device.ts';
 

@@ -21,6 +21,7 @@ import type { AuthorizationFailure, Refusal } from '../../src/domain/authorizati
 import { defined } from '../../src/policies/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
+import type { AuthorizationRequest } from './authorization-request.ts';
 import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
 import type { Client } from './client.ts';
 import {
@@ -33,22 +34,21 @@ import {
   tokenHeaders,
 } from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
+import type { DeviceLogin } from './device.ts';
+import type { Discovered } from './discovery.ts';
+import type { DpopKey } from './dpop.ts';
 import {
   createKey,
   discoverIssuer,
-  IssuerWay,
+  IssuerRoute,
   listenFor,
   noDevice,
   responseTo,
   restoreKey,
-} from './credential-way.ts';
-import type { DeviceLogin } from './device.ts';
-import type { Discovered } from './discovery.ts';
-import type { DpopKey } from './dpop.ts';
+} from './issuer-route.ts';
 import { KnownClients } from './known-clients.ts';
 import type { Outcome, StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
-import type { AuthorizationRequest } from './request.ts';
 import { hasLess, scopeList, scopesFor } from './scopes.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -60,7 +60,7 @@ const preparingMs = 8_000;
 
 export class Credential {
   readonly #ports: CredentialPorts;
-  readonly #way: IssuerWay;
+  readonly #way: IssuerRoute;
   #stored: StoredCredential | undefined;
   #dpop: DpopKey | undefined;
   #challenge: Challenge | undefined;
@@ -76,7 +76,7 @@ export class Credential {
 
   constructor(ports: CredentialPorts) {
     this.#ports = ports;
-    this.#way = new IssuerWay(ports);
+    this.#way = new IssuerRoute(ports);
   }
 
   /** The generation of the token that requests carry; 0 without one. */
@@ -156,7 +156,7 @@ export class Credential {
       throw new Error('there is no client yet');
     const redirectUri = this.#ports.settings()?.redirectUri ?? listener.redirectUri;
     const scope = this.#scope(found, asked);
-    const { beginAuthorization } = await import('./request.ts');
+    const { beginAuthorization } = await import('./authorization-request.ts');
     const begun = await beginAuthorization(this.#way.access(signal), found, client, {
       redirectUri,
       ...defined({ scope }),

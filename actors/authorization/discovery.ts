@@ -15,8 +15,8 @@ import {
 
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
 import { canonicalResource } from '../transports/http/addresses.ts';
-import type { IssuerAccess } from './access.ts';
 import type { Challenge } from './challenge.ts';
+import type { IssuerAccess } from './login-fetch.ts';
 import { documentsOf, fetchMetadata, fetchMetadataAt, type IssuerMetadata } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
 

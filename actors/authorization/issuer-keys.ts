@@ -15,7 +15,7 @@ import {
   createIssuerConnection,
   type IssuerAccess,
   type IssuerConnection,
-} from './access.ts';
+} from './login-fetch.ts';
 import { fetchMetadata, jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused } from './outcome.ts';
 

@@ -14,7 +14,7 @@ import { z } from 'zod';
 
 import { isRecord } from '../../src/policies/is-record.ts';
 import { addressOf } from '../transports/connection/failure.ts';
-import { assertAvailable, type IssuerAccess, permittedUrl } from './access.ts';
+import { assertAvailable, type IssuerAccess, permittedUrl } from './login-fetch.ts';
 import { quoted, refused } from './outcome.ts';
 
 const texts = z.array(z.string()).optional().catch(undefined);

@@ -12,12 +12,12 @@ import { z } from 'zod';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { secretsOf } from '../../src/policies/text/redact.ts';
 import { addressOf } from '../transports/connection/failure.ts';
-import { assertAvailable, type IssuerAccess } from './access.ts';
+import type { AuthorizationRequest } from './authorization-request.ts';
 import { authenticate, type Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
+import { assertAvailable, type IssuerAccess } from './login-fetch.ts';
 import { jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, type StepError, shownText } from './outcome.ts';
-import type { AuthorizationRequest } from './request.ts';
 import { scopeList } from './scopes.ts';
 
 /** Secrets; they go to the store and to transports only. */

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { TextDecoder } from 'node:util';
 
 import { codeOf, readPlain } from './file-system.ts';
-import { isWithin, wayWithin } from './way-within.ts';
+import { isWithin, pathWithin } from './path-within.ts';
 
 export type TextReading =
   | { readonly text: string }
@@ -44,7 +44,7 @@ export async function readTextFile(file: string, rule: Rule): Promise<TextReadin
 async function readWithin(file: string, folder: string, rule: Rule): Promise<TextReading> {
   const root = await realpath(folder);
   const below = isWithin(file, folder) ? path.join(root, path.relative(folder, file)) : file;
-  const { place, isInside } = await wayWithin(below, root);
+  const { place, isInside } = await pathWithin(below, root);
   if (!isInside || place === root)
     return { failure: 'leads out of the project folder; put it into the folder' };
   const text = await readText(place, rule, false);

@@ -14,7 +14,7 @@ import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf } from './file-system.ts';
-import { isWithin, maxLinks, partsOf } from './way-within.ts';
+import { isWithin, maxLinks, partsOf } from './path-within.ts';
 
 export interface WatchListener {
   changed(): void;

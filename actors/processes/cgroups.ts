@@ -20,7 +20,7 @@ import {
   write,
 } from 'node:fs';
 import path from 'node:path';
-import { isWithin } from '../files/way-within.ts';
+import { isWithin } from '../files/path-within.ts';
 import { hasProcessTable } from './process-table.ts';
 
 // A server may create nested groups, as container engines do. Groups deeper than this are hostile

@@ -5,7 +5,7 @@
  * found.
  */
 
-import { findMarked, isMeantToStay } from './marks.ts';
+import { findMarked, isMeantToStay } from './environment-mark.ts';
 import {
   childrenOf,
   createScan,

@@ -11,9 +11,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-
+import { markVariable } from './environment-mark.ts';
 import { guardianScript } from './guardian-script.ts';
-import { markVariable } from './marks.ts';
 import { hasProcessTable, type ProcessIdentity } from './process-table.ts';
 
 const restMs = 100;

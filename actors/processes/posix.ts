@@ -3,7 +3,7 @@
  * leaves the group.
  */
 
-import { signalAll } from './marks.ts';
+import { signalAll } from './environment-mark.ts';
 import { createScan, entryOf, hasProcessTable } from './process-table.ts';
 import type { ProcessSystem } from './system.ts';
 

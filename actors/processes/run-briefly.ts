@@ -10,8 +10,8 @@ import type { Readable } from 'node:stream';
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { withinTime } from '../host/time-limit.ts';
-import { forgetGroup, killGroup, processSystem, watchGroup } from './ending.ts';
-import type { KeptProcess } from './keeper.ts';
+import { forgetGroup, killGroup, processSystem, watchGroup } from './end-process-group.ts';
+import type { KeptProcess } from './started-processes.ts';
 import type { StdioLaunch } from './system.ts';
 
 interface BriefRunPorts {

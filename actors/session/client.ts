@@ -5,7 +5,7 @@
  * this client does.
  *
  * It replaces the SDK's client, which takes 57 ms of CPU time to load and parses every message with
- * schemas. The first request of the handshake decides the era; `answers.ts` reads the answers.
+ * schemas. The first request of the handshake decides the era; `handshake-answers.ts` reads the answers.
  */
 
 import type {
@@ -22,6 +22,7 @@ import { version } from '../../src/domain/version.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { AnsweredError, ProtocolFault } from '../transports/connection/errors.ts';
+import { takeRequestId } from './calls/requests.ts';
 import {
   completed,
   eraFault,
@@ -34,8 +35,7 @@ import {
   readGreeting,
   type ServerFacts,
   withoutType,
-} from './answers.ts';
-import { takeRequestId } from './calls/requests.ts';
+} from './handshake-answers.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;

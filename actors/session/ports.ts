@@ -20,8 +20,8 @@ import type { LogOrigin } from '../../src/domain/server-log.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict, SessionHandle, SessionInput } from '../../src/domain/session.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
-import type { ProcessKeeper } from '../processes/keeper.ts';
-import type { RemoteEndpoint } from '../transports/http/reach.ts';
+import type { ProcessKeeper } from '../processes/started-processes.ts';
+import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
 import type { ValueSource } from '../values/source.ts';
 
 /** The settings that a session needs to open a server. */

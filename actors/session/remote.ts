@@ -6,12 +6,12 @@
 import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
 import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
-import type { RemoteEndpoint } from '../transports/http/reach.ts';
+import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
 import type { Client } from './client.ts';
 
-export { openEndpoint } from '../transports/http/reach.ts';
+export { openEndpoint } from '../transports/http/proxy-and-tls.ts';
 
 /**
  * Creates the transport, without connecting. `onLost` is called once, when the server no longer

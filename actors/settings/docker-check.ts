@@ -16,8 +16,8 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
-import type { ProcessKeeper } from '../processes/keeper.ts';
 import { type BriefAnswer, type BriefRun, runBriefly } from '../processes/run-briefly.ts';
+import type { ProcessKeeper } from '../processes/started-processes.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import { resolveSpec } from '../values/target.ts';
 

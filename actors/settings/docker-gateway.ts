@@ -13,7 +13,7 @@ import type { DockerFinding } from '../../src/config/docker-gateway.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
-import type { ProcessKeeper } from '../processes/keeper.ts';
+import type { ProcessKeeper } from '../processes/started-processes.ts';
 import type { checkDocker } from './docker-check.ts';
 
 /** The class's public interface, which tests replace. */

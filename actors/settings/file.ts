@@ -5,7 +5,7 @@ import type { FolderFault } from '../../src/config/entry/server-entry.ts';
 import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 import { isFolderScope, type Scope } from '../../src/domain/scope.ts';
 import { codeOf, readPlain } from '../files/file-system.ts';
-import { isWithin, wayWithin } from '../files/way-within.ts';
+import { isWithin, pathWithin } from '../files/path-within.ts';
 
 /** The result of reading a settings file. */
 export type FileReading =
@@ -28,7 +28,7 @@ export type ReadFile = typeof readSettingsFile;
  */
 export async function readSettingsFile(file: string, within?: string): Promise<FileReading> {
   try {
-    const way = within === undefined ? undefined : await wayWithin(file, within);
+    const way = within === undefined ? undefined : await pathWithin(file, within);
     if (way?.isInside === false)
       return {
         message: 'this link leads out of the project folder; replace it with the file itself',
@@ -61,7 +61,7 @@ export async function checkFolder(
   folder: string,
   within?: string,
 ): Promise<FolderFault | undefined> {
-  const way = within === undefined ? undefined : await wayWithin(folder, within);
+  const way = within === undefined ? undefined : await pathWithin(folder, within);
   if (way?.isInside === false) return undefined;
   try {
     return (await stat(way?.place ?? folder)).isDirectory() ? undefined : 'notFolder';

@@ -22,7 +22,7 @@ import { isEventStream, tooLongAnswer, unexpected } from './http/body.ts';
 import { isMessageEvent, readEvents } from './http/events.ts';
 import { type Answer, createGuardedFetch } from './http/fetch.ts';
 import { answeredBy, cancelledBy, Posts } from './http/posts.ts';
-import type { RemoteEndpoint } from './http/reach.ts';
+import type { RemoteEndpoint } from './http/proxy-and-tls.ts';
 
 export class SseTransport extends Connection {
   readonly kind = 'sse';

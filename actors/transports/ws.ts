@@ -28,7 +28,7 @@ import {
 import { type RefusedAnswer, Repetitions, readRefusal } from './connection/refusal.ts';
 import { asHttp } from './http/addresses.ts';
 import { retryAfterOf } from './http/fetch.ts';
-import type { RemoteEndpoint } from './http/reach.ts';
+import type { RemoteEndpoint } from './http/proxy-and-tls.ts';
 import { createSockets, type Sockets } from './http/sockets.ts';
 
 // As long as an HTTP session waits for a connection.

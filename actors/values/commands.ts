@@ -7,8 +7,8 @@
 import type { Clock } from '../../src/domain/clock.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import type { ProcessKeeper } from '../processes/keeper.ts';
 import { type BriefAnswer, runBriefly } from '../processes/run-briefly.ts';
+import type { ProcessKeeper } from '../processes/started-processes.ts';
 
 /** A program's output, or why there is none, phrased as the end of a sentence about the program. */
 type CommandAnswer = { readonly value: string } | { readonly failure: string };

@@ -9,7 +9,7 @@ import { isCommandPlain } from '../../src/policies/approvals/command-place.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import { digestOf } from '../../src/policies/fingerprint.ts';
 import { looksSecret } from '../../src/policies/text/redact.ts';
-import { isWithin, wayWithin } from '../files/way-within.ts';
+import { isWithin, pathWithin } from '../files/path-within.ts';
 import { environmentOf } from '../processes/environment.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import { resolveSpec, SettingError } from './target.ts';
@@ -85,7 +85,7 @@ async function findConfined(
 }
 
 async function executableWithin(file: string, within: string): Promise<Executable | undefined> {
-  const { place, isInside } = await wayWithin(file, within);
+  const { place, isInside } = await pathWithin(file, within);
   if (!isInside) return { file, realPath: place, isUnfollowed: true };
   const found = await executableAt(place);
   return found && { file, realPath: found.realPath };

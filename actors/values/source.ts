@@ -29,7 +29,7 @@ import {
 } from '../../src/policies/expand-variables.ts';
 import { oauthTexts } from '../../src/policies/log-in-texts.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import type { ProcessKeeper } from '../processes/keeper.ts';
+import type { ProcessKeeper } from '../processes/started-processes.ts';
 import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';
 import { type HostHeaders, headersInText, headersOfHost, serverVariables } from './headers.ts';

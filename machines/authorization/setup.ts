@@ -13,7 +13,7 @@ import type {
 } from '../../src/domain/authorization.ts';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import { quietDelay } from '../../src/policies/backoff.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 import { notProvided } from '../not-provided.ts';
 import { type Demands, storedDemands, withDemand, withRecalled } from './demands.ts';

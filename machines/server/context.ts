@@ -7,7 +7,6 @@ import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
 import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
 import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
 import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
   afterGiveUpOf,
@@ -15,6 +14,7 @@ import {
   isNotStartable,
   isSameExit,
 } from '../../src/policies/failures/restart-decision.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 import type { StartShape } from '../xstate-internals.ts';
 

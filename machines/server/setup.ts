@@ -11,7 +11,6 @@ import { isRemote } from '../../src/domain/server-spec.ts';
 import type { BlockedReason } from '../../src/domain/server-state.ts';
 import type { SessionCommand, SessionEnd } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
 import { withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
   hasAttemptsLeft,
@@ -21,6 +20,7 @@ import {
   isRestartForbidden,
   sleepsAfterGivingUp,
 } from '../../src/policies/failures/restart-decision.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { sessionMachine } from '../session/session.ts';
 import {
   afterEnd,

@@ -59,7 +59,7 @@
 
 import type { ListName } from '../../src/domain/session.ts';
 import { watchStates } from './health.ts';
-import type { RefreshInput } from './refresh.ts';
+import type { RefreshInput } from './list-refresh.ts';
 import {
   broken,
   ends,

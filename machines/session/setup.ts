@@ -41,10 +41,10 @@ import type {
   WireFact,
 } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
-import { firstRunExtraMs } from '../../src/policies/first-run.ts';
+import { firstRunExtraMs } from '../../src/policies/package-download.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { notProvided } from '../not-provided.ts';
-import { refreshMachine } from './refresh.ts';
+import { refreshMachine } from './list-refresh.ts';
 
 export interface SessionContext extends SessionInput {
   /** Whether we started the server's process. */

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { createTroupe, type Troupe, TroupeError } from '../../src/index.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { killAll } from '../../test/lab/processes.ts';
 import { Endpoint } from './effect-endpoint.ts';
 import { type CallArguments, type Place, places } from './effect-places.ts';

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { type Troupe, TroupeError } from '../../src/index.ts';
-import { chanceOf } from '../../src/policies/chance.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { killAll } from '../../test/lab/processes.ts';
 import type { Member } from './servers.ts';
 import type { CallCounts } from './verdict.ts';

@@ -9,9 +9,9 @@
 import type { InputDefinition } from '../domain/input.ts';
 import { type DocumentOrigin, type ParsedServer, parseServerEntry } from './entry/server-entry.ts';
 import { isOurs } from './formats/mcp-servers.ts';
+import { type EntryPlaces, lineBreaksIn, readMembers } from './incremental-parse.ts';
 import { placedAt, type TreeMember } from './settings-tree.ts';
 import type { TextBounds } from './text-bounds.ts';
-import { type EntryPlaces, lineBreaksIn, readMembers } from './tree-by-entry.ts';
 
 /** One reading of a text, whose entries are all ours and became one server each. */
 export interface PlainReading {

@@ -20,10 +20,10 @@ import {
 import { type Conversion, isOwnFile } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
 import { readAnyTree } from './formats/settings-language.ts';
+import { EntryTexts, readTreeByEntry } from './incremental-parse.ts';
 import { parseInputs } from './inputs-section.ts';
 import { type EntryParser, KnownServers } from './known-servers.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
-
 import {
   type Fault,
   memberOf,
@@ -36,7 +36,6 @@ import {
   writtenPath,
 } from './settings-tree.ts';
 import { folderText, ownText, type TextBounds } from './text-bounds.ts';
-import { EntryTexts, readTreeByEntry } from './tree-by-entry.ts';
 
 /** A parsed settings text. */
 export interface ParsedDocument {

@@ -281,7 +281,7 @@ export interface CallFailure {
     | 'redirectBlocked';
   /**
    * False only if it is certain that the request never ran: no byte of it reached the server, or
-   * the response's HTTP status is defined to mean that (`src/policies/calls/verdict.ts`). An
+   * the response's HTTP status is defined to mean that (`src/policies/calls/failure-verdict.ts`). An
    * error's message and code never prove it.
    */
   readonly written: boolean;

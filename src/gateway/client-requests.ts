@@ -15,12 +15,12 @@ import { traceContextIn } from '../policies/calls/trace-context.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
-import { ClientQuestions } from './client-questions.ts';
+import type { RequestContext } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
-import type { RequestContext } from './light-call.ts';
 import type { PageOpener } from './logins.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
+import { ClientQuestions } from './question-delivery.ts';
 import {
   cutOff,
   failedCall,

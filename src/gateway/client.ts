@@ -9,11 +9,11 @@ import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { ClientRequests, ignore, inputRequiredIn, levelOf } from './client-requests.ts';
+import { LightCall, type PlainRequest, type RequestContext } from './fast-call.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
-import type { GatewayIdentity } from './identity.ts';
-import { LightCall, type PlainRequest, type RequestContext } from './light-call.ts';
 import { failedRequest } from './rpc-error.ts';
+import type { GatewayIdentity } from './server-info.ts';
 import { refOf } from './view.ts';
 
 /** The parameters of requests. Additional fields are ignored. */

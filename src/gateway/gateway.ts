@@ -13,8 +13,13 @@ import { BackgroundTools } from './background-tools.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
-import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
 import { GatewayLogins } from './logins.ts';
+import {
+  type GatewayIdentity,
+  identityOfAll,
+  identityOfOne,
+  unknownIdentity,
+} from './server-info.ts';
 import { createThrottle, type Throttle } from './throttle.ts';
 import { createView, type View } from './view.ts';
 

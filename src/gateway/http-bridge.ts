@@ -1,9 +1,9 @@
 /** Converts between Node's requests and the web requests that the SDK uses. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Outbox } from '../../actors/host/outbox.ts';
+import type { Outbox } from '../../actors/host/slow-readers.ts';
+import { isNoteEvent } from './droppable-messages.ts';
 import type { LightAnswer } from './http-sessions.ts';
-import { isNoteEvent } from './notes.ts';
 
 // The headers that the protocol uses. The token is not passed on.
 const passedHeaders: ReadonlySet<string> = new Set(['accept', 'content-type', 'last-event-id']);

@@ -17,7 +17,7 @@ import {
   requestBounds,
   requestTimeouts,
 } from '../../actors/host/http-server.ts';
-import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/outbox.ts';
+import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
@@ -26,7 +26,6 @@ import { ignore } from './client-requests.ts';
 import type { Gateway } from './gateway.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import { HttpSessions } from './http-sessions.ts';
-import { addressesIn, watchAll } from './listening.ts';
 // Type-only: loaded late.
 import type { ProtectedResource } from './oauth/protected-resource.ts';
 import {
@@ -39,6 +38,7 @@ import {
   refusePath,
   refuseUnauthorized,
 } from './request-guard.ts';
+import { addressesIn, watchAll } from './resource-subscriptions.ts';
 
 export interface HttpGatewayOptions extends AccessRules {
   readonly host: string;

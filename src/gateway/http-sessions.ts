@@ -12,9 +12,9 @@ import {
 
 import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
+import { cancelledBy, type LightCall, plainRequestIn } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
-import { cancelledBy, type LightCall, plainRequestIn } from './light-call.ts';
 
 // One machine has a handful of clients; more sessions are leaks.
 const maxSessions = 256;

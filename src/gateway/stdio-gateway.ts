@@ -10,13 +10,13 @@ import type { Readable, Writable } from 'node:stream';
 import { type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 
-import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/outbox.ts';
+import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
+import { isNote } from './droppable-messages.ts';
 import type { Gateway } from './gateway.ts';
-import { addressesIn, Listening } from './listening.ts';
-import { isNote } from './notes.ts';
 import { maxBodyBytes } from './request-guard.ts';
+import { addressesIn, Listening } from './resource-subscriptions.ts';
 
 interface StdioGatewayOptions {
   readonly stdin: Readable;

@@ -11,7 +11,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
 import { listen, requestBounds } from '../../actors/host/http-server.ts';
-import { Outbox } from '../../actors/host/outbox.ts';
+import { Outbox } from '../../actors/host/slow-readers.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal.ts';
 import { Forks } from './fork.ts';
@@ -31,7 +31,7 @@ import { type PageFile, readPageFiles } from './page-files.ts';
 import { PageSessions } from './page-sessions.ts';
 import { RecordStreams } from './record-streams.ts';
 import { guardingHeaders, refuseForeign } from './request-guard.ts';
-import { wayTo } from './way.ts';
+import { wayTo } from './way-to-state.ts';
 
 const host = '127.0.0.1';
 

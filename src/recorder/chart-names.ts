@@ -5,7 +5,7 @@ import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
-import { refreshMachine } from '../../machines/session/refresh.ts';
+import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';

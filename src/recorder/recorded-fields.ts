@@ -11,7 +11,7 @@ import type {
 } from '../../machines/authorization/setup.ts';
 import type { Permit } from '../../machines/permit.ts';
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
-import type { RefreshContext, RefreshEvent } from '../../machines/session/refresh.ts';
+import type { RefreshContext, RefreshEvent } from '../../machines/session/list-refresh.ts';
 import type { SessionContext, SessionEvent } from '../../machines/session/session.ts';
 import type { SlotsContext, SlotsEvent } from '../../machines/slots.ts';
 import type { TroupeContext } from '../../machines/troupe/context.ts';

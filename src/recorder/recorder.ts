@@ -30,8 +30,8 @@ import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/
 import type { Step } from '../domain/plan.ts';
 import { version } from '../domain/version.ts';
 import { machineHashes, machineKeyOf } from './chart-names.ts';
-import { Ledger, newStand } from './ledger.ts';
 import type { ActorFile, Seen, Stand } from './observation.ts';
+import { Ledger, newStand } from './observation-ring.ts';
 import { factsOf } from './recorded-fields.ts';
 import { shownStatus } from './shown-value.ts';
 

@@ -34,7 +34,7 @@ import { allStatuses, serverHandle, streamable } from './status/streams.ts';
 import type { Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { isApprovalOrder } from './user/approvals.ts';
 import { isReadyAgain, presentStatus, waitForRequired, waitForStatus } from './waits/for-status.ts';
-import { listedAgain } from './waits/listed-again.ts';
+import { listedAgain } from './waits/list-refresh.ts';
 
 export type { TroupeParts } from './root-actor.ts';
 

@@ -2,7 +2,7 @@ import { environmentOf } from '../../actors/processes/environment.ts';
 import { readSettings } from '../../actors/settings/last-good-settings.ts';
 import { environmentProxy } from '../../actors/transports/http/environment-proxy.ts';
 import { parseProxy } from '../../actors/transports/http/proxy.ts';
-import { authorityVariables } from '../../actors/transports/http/reach.ts';
+import { authorityVariables } from '../../actors/transports/http/proxy-and-tls.ts';
 import { findExecutable } from '../../actors/values/executable-path.ts';
 import { settingsReportOf } from '../config/settings-report.ts';
 import type { RemoteSpec, ServerSpec } from '../domain/server-spec.ts';

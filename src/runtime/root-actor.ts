@@ -1,7 +1,7 @@
 /** Creates the root actor: the charts, with the I/O of the given parts. */
 
 import { type ActorOptions, type AnyActorLogic, type AnyStateMachine, createActor } from 'xstate';
-import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
+import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/started-processes.ts';
 import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
@@ -16,7 +16,7 @@ import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
 import { serverStart } from '../../machines/server/context.ts';
 import { serverMachine } from '../../machines/server/server.ts';
-import { refreshMachine } from '../../machines/session/refresh.ts';
+import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';

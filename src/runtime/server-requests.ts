@@ -2,7 +2,7 @@ import type { CompletionResult, PromptResult, ResourceResult } from '../domain/c
 import type { SessionRequest } from '../domain/session.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { addressOf } from './calls/tool-address.ts';
-import { unknownTool } from './errors/call-refusal.ts';
+import { unknownTool } from './errors/refused.ts';
 import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
 import type { Services } from './services.ts';
 import type { CallWatch } from './telemetry/calls.ts';

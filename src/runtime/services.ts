@@ -19,7 +19,7 @@ import type { PolicyChoice } from '../domain/policy.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { CallDispatcher } from './calls/dispatcher.ts';
 import { Catalogs } from './catalog/catalogs.ts';
-import { unknownServer } from './errors/call-refusal.ts';
+import { unknownServer } from './errors/refused.ts';
 import { Listeners } from './listeners.ts';
 import { lazyLogins } from './logins.ts';
 import { AddedServers } from './options/added-servers.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { CliHost, StopSignal, TerminalStream } from '../../src/cli/cli-host.ts';
-import { runLine } from '../../src/cli/plain-line.ts';
+import { runLine } from '../../src/cli/fast-start.ts';
 import type { Troupe, TroupeOptions } from '../../src/runtime/troupe.ts';
 
 export interface CliRun {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { serverEntrySchema } from '../../src/config/entry/schema.ts';
+import { EntryTexts } from '../../src/config/incremental-parse.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettingsFile, SettingsMemory } from '../../src/config/parse-settings.ts';
-import { EntryTexts } from '../../src/config/tree-by-entry.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 
 const hashes: { digest: () => unknown } = Object.getPrototypeOf(createHash('sha256'));

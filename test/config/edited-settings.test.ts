@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { EntryTexts, readTreeByEntry } from '../../src/config/incremental-parse.ts';
 import {
   type ParsedSettings,
   parseSettings,
@@ -10,7 +11,6 @@ import {
 } from '../../src/config/parse-settings.ts';
 import { memberOf, membersOf, placedAt, type TreeNode } from '../../src/config/settings-tree.ts';
 import { ownText } from '../../src/config/text-bounds.ts';
-import { EntryTexts, readTreeByEntry } from '../../src/config/tree-by-entry.ts';
 
 const pause = async (): Promise<void> => {};
 

@@ -3,7 +3,7 @@
 import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
-import type { OutboxLimits } from '../../actors/host/outbox.ts';
+import type { OutboxLimits } from '../../actors/host/slow-readers.ts';
 import { startStdioGateway } from '../../src/gateway/stdio-gateway.ts';
 import { type GatewayStage, type GatewayStageOptions, gatewayStage } from './gateway-stage.ts';
 

@@ -4,7 +4,7 @@ import { permissionMachine } from '../../machines/permission.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
-import { refreshMachine } from '../../machines/session/refresh.ts';
+import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';

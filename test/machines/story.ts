@@ -13,7 +13,7 @@ import {
   type InspectionEvent,
 } from 'xstate';
 import { serverMachine } from '../../machines/server/server.ts';
-import { refreshMachine } from '../../machines/session/refresh.ts';
+import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';

@@ -12,7 +12,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AnyActorRef, AnyEventObject } from 'xstate';
-import { createProcessKeeper } from '../../actors/processes/keeper.ts';
+import { createProcessKeeper } from '../../actors/processes/started-processes.ts';
 import { createSessionIo } from '../../actors/session/io.ts';
 import {
   type CreateSessionIo,

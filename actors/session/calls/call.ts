@@ -17,7 +17,7 @@ import type {
 } from '../../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
 import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
-import { verdictOf } from '../../../src/policies/calls/verdict.ts';
+import { verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
@@ -30,8 +30,8 @@ import {
   UnwritableError,
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
-import { completed, withoutType } from '../answers.ts';
 import type { Client } from '../client.ts';
+import { completed, withoutType } from '../handshake-answers.ts';
 import {
   InputRequiredError,
   inRounds,

@@ -4,7 +4,7 @@
  *
  * A question is passed to a caller only if it certainly belongs there: it arrived on the response
  * stream of the call's own POST, or all calls that it may belong to are of one client
- * (`question-owner.ts`). Any other question is for the host, which may decline it.
+ * (`client-to-ask.ts`). Any other question is for the host, which may decline it.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
@@ -21,7 +21,7 @@ import {
   AskingCalls,
   type QuestionOwner,
   type Unattributed,
-} from '../../../src/policies/calls/question-owner.ts';
+} from '../../../src/policies/calls/client-to-ask.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';

@@ -13,7 +13,7 @@ import type { LogStream } from '../../../src/domain/server-log.ts';
 import type { TransportKind } from '../../../src/domain/server-spec.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
 import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
-import type { KeptProcess } from '../../processes/keeper.ts';
+import type { KeptProcess } from '../../processes/started-processes.ts';
 import type { InputEvents } from './input-budget.ts';
 import { MessageStages } from './stages.ts';
 

@@ -8,7 +8,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { type AddressRange, blocked, rangeOf } from './addresses.ts';
 import { openTunnel, type Proxy } from './proxy.ts';
-import type { Ways } from './reach.ts';
+import type { Ways } from './proxy-and-tls.ts';
 
 // One for each of 64 calls that may be in flight, and one each for the list, the ping, a notification
 // and the final DELETE.

@@ -9,7 +9,7 @@
  * - Redirects: followed within the origin, with the method kept, at most five times; returned
  *   if the caller asks for that.
  * - Connections are kept for the session and closed with it; see `sockets.ts`. They may lead through
- *   a proxy, which then looks up the names; see `reach.ts`.
+ *   a proxy, which then looks up the names; see `proxy-and-tls.ts`.
  */
 
 import { setMaxListeners } from 'node:events';
@@ -26,7 +26,7 @@ import { AddressBlockedError, type AddressRange } from './addresses.ts';
 import type { ResolveAll } from './agents.ts';
 import { acceptedCodings, isEventStream, isJson, openBody, tooLong } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
-import type { Reach } from './reach.ts';
+import type { Reach } from './proxy-and-tls.ts';
 import { createSockets, type Sockets } from './sockets.ts';
 
 // Bounds on `Retry-After`: neither hammer a server nor forget it.

@@ -16,7 +16,7 @@ import { startDeadline } from '../../host/time-limit.ts';
 import { AddressBlockedError, type AddressRange, blocked, hostRangeOf } from './addresses.ts';
 import { createAgents, lookupOf, type ResolveAll } from './agents.ts';
 import type { Proxy } from './proxy.ts';
-import type { Ways } from './reach.ts';
+import type { Ways } from './proxy-and-tls.ts';
 
 // Node servers close after five seconds without a request, others later.
 const keptIdleMs = 4_000;

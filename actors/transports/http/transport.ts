@@ -26,7 +26,7 @@ import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
-import type { RemoteEndpoint } from './reach.ts';
+import type { RemoteEndpoint } from './proxy-and-tls.ts';
 import { createNewsStream, readAnswer } from './streams.ts';
 
 // Stateless servers put a signed token here; even those need no more than this.

@@ -24,7 +24,7 @@ import {
   killGroup,
   processSystem,
   watchGroup,
-} from '../../processes/ending.ts';
+} from '../../processes/end-process-group.ts';
 import type { Group, StdioLaunch } from '../../processes/system.ts';
 import { assertSameProgram } from '../../values/executable-path.ts';
 import {

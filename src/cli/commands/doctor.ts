@@ -32,8 +32,9 @@ export const doctorCommand: CommandDefinition = {
 
 async function findings({ host, launch }: CliSession): Promise<readonly Finding[]> {
   // Loaded late: they need Zod and the runtime.
-  const [settings, machine, { machineNeedsOf }] = await Promise.all([
+  const [settings, network, machine, { machineNeedsOf }] = await Promise.all([
     import('../doctor/settings-checks.ts'),
+    import('../doctor/network-checks.ts'),
     import('../doctor/machine-checks.ts'),
     import('../../runtime/machine-needs.ts'),
   ]);
@@ -42,9 +43,9 @@ async function findings({ host, launch }: CliSession): Promise<readonly Finding[
     machine.stateFinding(launch),
     machine.socketFinding(launch),
     machine.watchFinding(),
-    settings.portFindings(needs),
+    network.portFindings(needs),
     settings.keychainFindings(needs),
-    settings.proxyFindings(needs),
+    network.proxyFindings(needs),
   ]);
   return [
     machine.nodeFinding(),
@@ -56,7 +57,7 @@ async function findings({ host, launch }: CliSession): Promise<readonly Finding[
     socket,
     watch,
     ...proxies,
-    ...settings.certificateFindings(needs),
+    ...network.certificateFindings(needs),
   ];
 }
 

@@ -11,7 +11,7 @@ import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { ConnectionLimits, usualStrangers } from '../../../actors/host/connection-limits.ts';
 import { listen } from '../../../actors/host/http-server.ts';
-import { Outbox, type OutboxLimits } from '../../../actors/host/outbox.ts';
+import { Outbox, type OutboxLimits } from '../../../actors/host/slow-readers.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';

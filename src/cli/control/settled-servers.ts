@@ -7,7 +7,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { gateFor, refusalAtRest } from '../../runtime/calls/gate.ts';
-import { unknownServer } from '../../runtime/errors/call-refusal.ts';
+import { unknownServer } from '../../runtime/errors/refused.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';

@@ -2,7 +2,7 @@
 
 import { version } from '../../domain/version.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
-import { runLine } from '../plain-line.ts';
+import { runLine } from '../fast-start.ts';
 
 // An active reader empties a full pipe within a second.
 const flushMs = 1_000;

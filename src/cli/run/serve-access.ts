@@ -92,7 +92,7 @@ export async function issuerKeys(
 ): Promise<IssuerKeys> {
   const [{ openIssuerKeys }, { openEndpoint }] = await Promise.all([
     import('../../../actors/authorization/issuer-keys.ts'),
-    import('../../../actors/transports/http/reach.ts'),
+    import('../../../actors/transports/http/proxy-and-tls.ts'),
   ]);
   const url = new URL(issuer);
   const endpoint = { url, headers: {}, reach: { variables } };

@@ -3,7 +3,7 @@
 import type { ExposedTool } from '../../domain/tool.ts';
 import { defined } from '../../policies/defined.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
-import { changedTool, hiddenTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
+import { changedTool, hiddenTool, unknownTool } from '../../runtime/errors/refused.ts';
 import type { CliSession } from '../command.ts';
 import { settleTimeoutMs } from '../control/protocol.ts';
 import { findRunning } from '../control/running-troupe.ts';

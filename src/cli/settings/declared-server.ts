@@ -8,7 +8,7 @@ import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import { readingWritten, type WrittenText } from '../../runtime/approve-written.ts';
-import { unknownServer } from '../../runtime/errors/call-refusal.ts';
+import { unknownServer } from '../../runtime/errors/refused.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
 import { unreadSettings } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';

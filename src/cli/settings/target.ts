@@ -3,7 +3,7 @@
 import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf, replaceWhole } from '../../../actors/files/file-system.ts';
-import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
+import { isWithin, pathWithin } from '../../../actors/files/path-within.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
 import { settingsError } from '../../domain/user-errors.ts';
@@ -29,7 +29,7 @@ export async function writablePlace(
 ): Promise<string> {
   const inProject = file === userSettings ? undefined : await placeInProject(file, projectRoot);
   if (inProject === undefined) return realOrPlanned(file);
-  const { place, isInside } = await wayWithin(inProject, projectRoot);
+  const { place, isInside } = await pathWithin(inProject, projectRoot);
   if (isInside) return place;
   throw settingsError(
     `${printableLine(file, 500)} links to ${printableLine(place, 500)}, outside the project folder; replace the link with a file`,

@@ -4,7 +4,7 @@
  */
 
 import { styleText } from 'node:util';
-import { Outbox } from '../../../actors/host/outbox.ts';
+import { Outbox } from '../../../actors/host/slow-readers.ts';
 import type { ErrorDocument } from '../../domain/caller-code.ts';
 import type { CliHost, TerminalStream } from '../cli-host.ts';
 import { cutTo } from './table.ts';

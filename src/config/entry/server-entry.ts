@@ -33,7 +33,7 @@ import {
 } from '../../domain/settings.ts';
 import { defined } from '../../policies/defined.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
-import { mayDownload } from '../../policies/first-run.ts';
+import { mayDownload } from '../../policies/package-download.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';

@@ -13,7 +13,12 @@ import {
 } from '../../domain/failure.ts';
 import type { ClassifyRule } from '../../domain/policy.ts';
 import { printableLine } from '../text/printable.ts';
-import { chainOf, type FailureDescription, kindByTable, type SessionPhase } from './table.ts';
+import {
+  chainOf,
+  type FailureDescription,
+  kindByTable,
+  type SessionPhase,
+} from './failure-table.ts';
 
 export type { FailureDescription, SessionPhase };
 

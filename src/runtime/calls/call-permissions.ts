@@ -2,13 +2,13 @@
 
 import type { Clock } from '../../domain/clock.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
-import type { Subject } from '../errors/call.ts';
+import type { Subject } from '../errors/failed.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { CallOptions } from '../troupe.ts';
 import type { Permission, Permissions } from '../user/permissions.ts';
 import { gateFor } from './gate.ts';
 import type { Operation } from './operation.ts';
-import { deadlineOf } from './times.ts';
+import { deadlineOf } from './time-limits.ts';
 
 export interface CallPermissionsPorts {
   readonly clock: Clock;

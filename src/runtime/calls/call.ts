@@ -4,14 +4,15 @@ import type { Clock } from '../../domain/clock.ts';
 import type { SessionHandle } from '../../domain/session.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
-import { asTroupeError, type Subject } from '../errors/call.ts';
-import { ifNeverSent } from '../errors/call-refusal.ts';
+import { asTroupeError, type Subject } from '../errors/failed.ts';
+import { ifNeverSent } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
 import type { CallWatch } from '../telemetry/calls.ts';
 import type { RequestReport } from '../troupe.ts';
 import type { WaitBounds } from '../wait-once.ts';
 import type { PendingCall } from './call-permissions.ts';
-import type { CallSemaphore, StatusChanges } from './waiting.ts';
+import type { CallSemaphore } from './concurrency-limit.ts';
+import type { StatusChanges } from './gate.ts';
 
 export interface Done<Result, About extends Subject> extends RequestReport<Result> {
   readonly about: About;

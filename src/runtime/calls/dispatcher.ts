@@ -18,8 +18,8 @@ import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
-import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
-import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/call-refusal.ts';
+import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/failed.ts';
+import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
@@ -29,13 +29,13 @@ import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
 import { boundsOf, type Call, type Done, errorOf, type Hold, type Target } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
-import { gateFor, notStarted, refusalAtRest } from './gate.ts';
+import { CallSemaphore } from './concurrency-limit.ts';
+import { gateFor, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
 import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
-import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
+import { deadlineOf, leastLeftMs, runningTimes } from './time-limits.ts';
 import type { ToolAddress } from './tool-address.ts';
-import { CallSemaphore, StatusChanges } from './waiting.ts';
 
 export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
   readonly tools: ToolList;

@@ -7,6 +7,7 @@ import type { CallerCode } from '../../domain/caller-code.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isAtRest, type ServerState, type StateReason } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import type { StatusBoard } from '../status/board.ts';
 
 export type Gate =
   | { readonly pass: 'go' }
@@ -131,4 +132,43 @@ function sentenceFor(status: ServerStatus, code: CallerCode): string {
   const end = cause.endsWith('?') ? '' : '.';
   const step = action ?? 'wait for the next attempt, or run: troupe restart ' + name;
   return `Server ${name} is ${condition}${cause}${end} Next: ${step}`;
+}
+
+/** Tracks whether a server's status changed since the last check. */
+export class StatusChanges {
+  readonly #board: StatusBoard;
+  readonly #server: string;
+  #unwatch: (() => void) | undefined;
+  #isNews = false;
+  #wake: (() => void) | undefined;
+
+  constructor(board: StatusBoard, server: string) {
+    this.#board = board;
+    this.#server = server;
+  }
+
+  /** Returns true on the first call, which starts the watch, and after each change. */
+  isNews(): boolean {
+    if (this.#unwatch === undefined) {
+      this.#unwatch = this.#board.watch(this.#server, () => {
+        this.#isNews = true;
+        this.#wake?.();
+      });
+      return true;
+    }
+    const isNews = this.#isNews;
+    this.#isNews = false;
+    return isNews;
+  }
+
+  onNext(wake: () => void): () => void {
+    this.#wake = wake;
+    return () => {
+      this.#wake = undefined;
+    };
+  }
+
+  end(): void {
+    this.#unwatch?.();
+  }
 }

@@ -12,7 +12,7 @@ import {
   hiddenTool,
   toolChangedSince,
   unknownTool,
-} from '../errors/call-refusal.ts';
+} from '../errors/refused.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
 
 /**

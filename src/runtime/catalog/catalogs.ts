@@ -2,10 +2,10 @@ import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.t
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
-import { LogWishes, WatchedResources } from './host-wishes.ts';
 import { OfferList } from './offer-list.ts';
 import { CatalogStore, type CatalogsPorts, EraStore } from './store.ts';
 import { StoredCatalogs } from './stored-catalogs.ts';
+import { LogWishes, WatchedResources } from './subscriptions.ts';
 
 import { ToolList } from './tool-list.ts';
 

@@ -30,7 +30,7 @@ import type { RootSnapshot, ServerRef, StatusBoard } from '../status/board.ts';
 import { refusingRule } from '../status/next-step.ts';
 import { decisionOf, mayFire, whatIf } from '../status/server-chart.ts';
 import { circuitOf, conditionOf, type ServerSnapshot } from '../status/status-of.ts';
-import { moversOf, type Opener } from './movers.ts';
+import { moversOf, type Opener } from './effective-events.ts';
 import type { ChartTimer, ServerHistories } from './server-history.ts';
 
 type SessionRef = NonNullable<ServerSnapshot['children']['session']>;

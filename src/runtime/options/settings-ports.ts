@@ -1,6 +1,6 @@
 import { join, relative, resolve } from 'node:path';
 import { realFolder } from '../../../actors/files/file-system.ts';
-import { isWithin } from '../../../actors/files/way-within.ts';
+import { isWithin } from '../../../actors/files/path-within.ts';
 import type { DockerGatewayPorts } from '../../../actors/settings/docker-gateway.ts';
 import type {
   BroughtByPlugins,

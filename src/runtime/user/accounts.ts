@@ -5,7 +5,7 @@ import {
   credentialKey,
 } from '../../../actors/stores/credentials-record.ts';
 import { asHttp, canonicalResource } from '../../../actors/transports/http/addresses.ts';
-import type { RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
+import type { RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
 import { SettingError } from '../../../actors/values/setting-error.ts';
 import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';
 import type { LoginFacts } from '../../domain/host/inspection.ts';
@@ -66,7 +66,7 @@ export async function endpointOf(
 ): Promise<RemoteEndpoint> {
   const endpoint = { url: new URL(resource), headers: {} };
   if (reach !== null) return endpoint;
-  const { openEndpoint } = await import('../../../actors/transports/http/reach.ts');
+  const { openEndpoint } = await import('../../../actors/transports/http/proxy-and-tls.ts');
   try {
     return await openEndpoint({ ...endpoint, reach: { variables } }, () => undefined);
   } catch (error) {

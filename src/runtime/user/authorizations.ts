@@ -12,7 +12,7 @@ import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
 import { asHttp, canonicalResource } from '../../../actors/transports/http/addresses.ts';
-import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
+import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import type {
   Account,

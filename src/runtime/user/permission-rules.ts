@@ -15,7 +15,7 @@ import {
   verdictByRules,
 } from '../../policies/calls/permission-decision.ts';
 import { type ServerInName, serverInName } from '../../policies/tools/name.ts';
-import { toolChangedWhileAsked } from '../errors/call-refusal.ts';
+import { toolChangedWhileAsked } from '../errors/refused.ts';
 
 /** The current settings; null before they have been read. */
 export type RuledSettings = () => Pick<Settings, 'permissions' | 'servers'> | null;

@@ -9,7 +9,7 @@ import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
-import { firstRunExtraMs } from '../../policies/first-run.ts';
+import { firstRunExtraMs } from '../../policies/package-download.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';

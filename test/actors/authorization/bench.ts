@@ -2,8 +2,10 @@
 
 import { type DpopSession } from '@modelcontextprotocol/client';
 import { expect, onTestFinished } from 'vitest';
-
-import { createIssuerConnection, type IssuerAccess } from '../../../actors/authorization/access.ts';
+import {
+  type AuthorizationRequest,
+  beginAuthorization,
+} from '../../../actors/authorization/authorization-request.ts';
 import { readChallenge } from '../../../actors/authorization/challenge.ts';
 import { type Client, type ClientNeeds, findClient } from '../../../actors/authorization/client.ts';
 import {
@@ -11,11 +13,11 @@ import {
   type DiscoveryHints,
   discover,
 } from '../../../actors/authorization/discovery.ts';
-import type { Outcome, StepFailure } from '../../../actors/authorization/outcome.ts';
 import {
-  type AuthorizationRequest,
-  beginAuthorization,
-} from '../../../actors/authorization/request.ts';
+  createIssuerConnection,
+  type IssuerAccess,
+} from '../../../actors/authorization/login-fetch.ts';
+import type { Outcome, StepFailure } from '../../../actors/authorization/outcome.ts';
 import { exchange, type Tokens } from '../../../actors/authorization/tokens.ts';
 import type { ResolveAll } from '../../../actors/transports/http/agents.ts';
 import type { Clock } from '../../../src/domain/clock.ts';

@@ -5,8 +5,11 @@ import type { TLSSocket } from 'node:tls';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { createIssuerConnection, type IssuerAccess } from '../../../actors/authorization/access.ts';
-import { openEndpoint } from '../../../actors/transports/http/reach.ts';
+import {
+  createIssuerConnection,
+  type IssuerAccess,
+} from '../../../actors/authorization/login-fetch.ts';
+import { openEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
 import { resolveSpec } from '../../../actors/values/target.ts';
 import type { ReachRules } from '../../../src/domain/server-spec.ts';
 import type { Variables } from '../../../src/policies/expand-variables.ts';

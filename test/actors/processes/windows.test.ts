@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { endGroup, killGroup } from '../../../actors/processes/ending.ts';
+import { endGroup, killGroup } from '../../../actors/processes/end-process-group.ts';
 import { environmentOf } from '../../../actors/processes/environment.ts';
 import type { ProcessStart } from '../../../actors/processes/system.ts';
 import { createWindowsSystem } from '../../../actors/processes/windows.ts';

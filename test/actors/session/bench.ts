@@ -8,7 +8,7 @@ import { type AnyActorRef, createActor, type InspectionEvent, setup } from 'xsta
 import { createSessionIo } from '../../../actors/session/io.ts';
 import { createSessionActors, type SessionActors } from '../../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../../actors/session/ports.ts';
-import { refreshMachine } from '../../../machines/session/refresh.ts';
+import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import type { SideLists } from '../../../src/domain/catalog.ts';
 import type { Clock } from '../../../src/domain/clock.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createActor, createMachine } from 'xstate';
 import { createSessionActors, type SessionIo } from '../../../actors/session/leaf-actors.ts';
-import { refreshMachine } from '../../../machines/session/refresh.ts';
+import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import {

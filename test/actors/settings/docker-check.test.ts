@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { describe, expect, it } from 'vitest';
-import { createProcessKeeper } from '../../../actors/processes/keeper.ts';
+import { createProcessKeeper } from '../../../actors/processes/started-processes.ts';
 import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
 import { type DockerFinding, dockerAnswerMs } from '../../../src/config/docker-gateway.ts';
 import type { Clock } from '../../../src/domain/clock.ts';

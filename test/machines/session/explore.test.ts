@@ -1,7 +1,7 @@
 /** Searches the session chart and the refresh chart through, in slices that end within seconds. */
 
 import { describe, expect, it } from 'vitest';
-import { refreshMachine } from '../../../machines/session/refresh.ts';
+import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import type { ListName, SessionInput } from '../../../src/domain/session.ts';
 import { type EventChoices, type Exploration, explore } from '../../../src/testing/explore.ts';

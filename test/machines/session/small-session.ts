@@ -1,7 +1,7 @@
 /** A session with small numbers, and what its steps may come to. */
 
 import type { DoneActorEvent, SnapshotFrom } from 'xstate';
-import type { RefreshInput, refreshMachine } from '../../../machines/session/refresh.ts';
+import type { RefreshInput, refreshMachine } from '../../../machines/session/list-refresh.ts';
 import type { sessionMachine } from '../../../machines/session/session.ts';
 import type { Failure, FailureKind } from '../../../src/domain/failure.ts';
 import type { PolicyOverrides } from '../../../src/domain/policy.ts';

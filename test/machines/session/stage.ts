@@ -10,7 +10,7 @@ import {
   fromPromise,
   type PromiseActorLogic,
 } from 'xstate';
-import { type RefreshContext, refreshMachine } from '../../../machines/session/refresh.ts';
+import { type RefreshContext, refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { type SessionContext, sessionMachine } from '../../../machines/session/session.ts';
 import { parentOf } from '../../../machines/xstate-internals.ts';
 import type { Failure } from '../../../src/domain/failure.ts';

@@ -1,7 +1,7 @@
 /** Brings the session chart and the refresh chart into each of their states by events alone. */
 
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from 'xstate';
-import { type RefreshEvent, refreshMachine } from '../../../machines/session/refresh.ts';
+import { type RefreshEvent, refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { type SessionEvent, sessionMachine } from '../../../machines/session/session.ts';
 import { activeStates, createInertScope } from '../../../machines/xstate-internals.ts';
 import {

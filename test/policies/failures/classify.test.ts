@@ -9,7 +9,7 @@ import {
   endsSession,
   type FailureDescription,
 } from '../../../src/policies/failures/classify.ts';
-import { kindByTable } from '../../../src/policies/failures/table.ts';
+import { kindByTable } from '../../../src/policies/failures/failure-table.ts';
 
 type Case = readonly [what: string, seen: Partial<FailureDescription>, kind: FailureKind];
 

@@ -7,7 +7,7 @@ import { array, asyncProperty, assert as check, constantFrom, integer, record } 
 import { expect, it } from 'vitest';
 
 import type { QuestionClient } from '../../../../src/domain/question.ts';
-import { abandonedMs } from '../../../../src/policies/calls/question-owner.ts';
+import { abandonedMs } from '../../../../src/policies/calls/client-to-ask.ts';
 import { nameForm, questionBench, settled } from './question-bench.ts';
 
 interface Step {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 import { describe, expect, it } from 'vitest';
 
-import { endGroup } from '../../../actors/processes/ending.ts';
+import { endGroup } from '../../../actors/processes/end-process-group.ts';
 import { posixSystem } from '../../../actors/processes/posix.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { isRunning } from '../session/bench.ts';

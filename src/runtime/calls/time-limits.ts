@@ -5,7 +5,7 @@ import { isRemote } from '../../domain/server-spec.ts';
 import type { ProgressRenewal } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
-import { badTimeout } from '../errors/call-refusal.ts';
+import { badTimeout } from '../errors/refused.ts';
 import type { CallOptions } from '../troupe.ts';
 
 /** A call's times, in monotonic milliseconds. */

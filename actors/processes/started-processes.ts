@@ -27,8 +27,8 @@ import {
   removeRegistry,
   writeRegistry,
 } from './earlier-runs.ts';
+import { findMarked, isMeantToStay, markVariable } from './environment-mark.ts';
 import { Guardian } from './guardian.ts';
-import { findMarked, isMeantToStay, markVariable } from './marks.ts';
 import {
   hasProcessTable,
   type ProcessEntry,

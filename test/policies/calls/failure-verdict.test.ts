@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { type Failure, failureKinds } from '../../../src/domain/failure.ts';
-import { type Carrier, verdictOf } from '../../../src/policies/calls/verdict.ts';
+import { type Carrier, verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
 import {
   classifyFailure,
   type FailureDescription,

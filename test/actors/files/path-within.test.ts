@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
+import { isWithin, pathWithin } from '../../../actors/files/path-within.ts';
 
 let outer = '';
 const at = (...parts: string[]): string => path.join(outer, ...parts);
@@ -30,7 +30,7 @@ describe('the path to a file in a folder', () => {
     'is followed while it stays inside the folder: %s',
     async (name) => {
       const file = at('project', name);
-      expect(await wayWithin(file, at('project'))).toEqual({
+      expect(await pathWithin(file, at('project'))).toEqual({
         place: realpathSync(file),
         isInside: true,
       });
@@ -43,12 +43,12 @@ describe('the path to a file in a folder', () => {
     ['sly', 'elsewhere'],
     ['../elsewhere/file', 'elsewhere/file'],
   ])('ends where it leaves the folder: %s', async (name, place) => {
-    const way = await wayWithin(path.join(at('project'), name), at('project'));
+    const way = await pathWithin(path.join(at('project'), name), at('project'));
     expect(way).toEqual({ place: at(place), isInside: false });
   });
 
   it("reports a network link's target without following it", async () => {
-    expect(await wayWithin(at('project', 'network', 'x'), at('project'))).toEqual({
+    expect(await pathWithin(at('project', 'network', 'x'), at('project'))).toEqual({
       place: '/net/host.example/share/x',
       isInside: false,
     });
@@ -57,14 +57,14 @@ describe('the path to a file in a folder', () => {
   it.each(['around', 'detour'])(
     'ends where it leaves the folder, even if it returns: %s',
     async (name) => {
-      expect((await wayWithin(at('project', name), at('project'))).isInside).toBe(false);
+      expect((await pathWithin(at('project', name), at('project'))).isInside).toBe(false);
     },
   );
 
   it('stays inside the folder for missing files and link cycles', async () => {
     const missing = at('project', 'sub', 'none', 'file');
-    expect(await wayWithin(missing, at('project'))).toEqual({ place: missing, isInside: true });
-    expect((await wayWithin(at('project', 'circle'), at('project'))).isInside).toBe(true);
+    expect(await pathWithin(missing, at('project'))).toEqual({ place: missing, isInside: true });
+    expect((await pathWithin(at('project', 'circle'), at('project'))).isInside).toBe(true);
   });
 });
 

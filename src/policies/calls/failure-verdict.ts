@@ -10,7 +10,7 @@
 import type { Failure } from '../../domain/failure.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
 import type { CallFailure } from '../../domain/session.ts';
-import type { FailureDescription } from '../failures/table.ts';
+import type { FailureDescription } from '../failures/failure-table.ts';
 
 /** The transport of the request. */
 export interface Carrier {

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { describeError } from '../../../../actors/transports/connection/failure.ts';
-import { openEndpoint } from '../../../../actors/transports/http/reach.ts';
+import { openEndpoint } from '../../../../actors/transports/http/proxy-and-tls.ts';
 import { resolveSpec } from '../../../../actors/values/target.ts';
 import type { HttpSpec, ReachRules } from '../../../../src/domain/server-spec.ts';
 import type { Variables } from '../../../../src/policies/expand-variables.ts';

@@ -6,13 +6,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openRunCgroup } from '../../../actors/processes/cgroups.ts';
+import { hasProcessTable } from '../../../actors/processes/process-table.ts';
 import {
   createProcessKeeper,
   type KeeperPorts,
   type KeptProcess,
   type ProcessKeeper,
-} from '../../../actors/processes/keeper.ts';
-import { hasProcessTable } from '../../../actors/processes/process-table.ts';
+} from '../../../actors/processes/started-processes.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
 import { createTroupe } from '../../../src/index.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 
 import { describe, expect, it } from 'vitest';
 
-import { beginAuthorization } from '../../../actors/authorization/request.ts';
+import { beginAuthorization } from '../../../actors/authorization/authorization-request.ts';
 import { exchange } from '../../../actors/authorization/tokens.ts';
 import type { IssuerSettings } from '../../support/issuer/settings.ts';
 import { begun, failureOf, loggedIn, readyAt, redirectUri, valueOf } from './bench.ts';

@@ -1,6 +1,6 @@
 import type { SnapshotFrom } from 'xstate';
 
-import type { refreshMachine } from '../../../machines/session/refresh.ts';
+import type { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';

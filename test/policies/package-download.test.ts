@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
-import { firstRunExtraMs, mayDownload } from '../../src/policies/first-run.ts';
+import { firstRunExtraMs, mayDownload } from '../../src/policies/package-download.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 
 function specOf(line: string): ServerSpec {

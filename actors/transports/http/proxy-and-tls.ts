@@ -12,8 +12,8 @@ import { createSecureContext, rootCertificates, type SecureContext } from 'node:
 import { givenVariable } from '../../../src/policies/proxy-variables.ts';
 import { isPem } from '../../../src/policies/text/pem.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
+import { isWithin } from '../../files/path-within.ts';
 import { readTextFile } from '../../files/text-file.ts';
-import { isWithin } from '../../files/way-within.ts';
 import { type HttpEndpoint, type ReachSettings, SettingError } from '../../values/target.ts';
 import { environmentProxy } from './environment-proxy.ts';
 import { type Proxy, parseProxy } from './proxy.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readPlainLine } from '../../src/cli/plain-line.ts';
+import { readPlainLine } from '../../src/cli/fast-start.ts';
 import { runCli } from '../../src/cli/program.ts';
 import type { ServerLogLine } from '../../src/domain/server-log.ts';
 import { type CliSetting, runCliHere } from './run-cli.ts';

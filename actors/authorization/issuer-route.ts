@@ -4,19 +4,19 @@ import type { JsonWebKey } from 'node:crypto';
 
 import type { CredentialId } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/policies/defined.ts';
-import type { Reach } from '../transports/http/reach.ts';
+import type { Reach } from '../transports/http/proxy-and-tls.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
 import type { StoredClient } from './client.ts';
 import { ownPlaceOf } from './credential-facts.ts';
 import type { CredentialPorts } from './credential-ports.ts';
 import type { Discovered, DiscoveryHints } from './discovery.ts';
 import type { DpopKey } from './dpop.ts';
+import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './login-fetch.ts';
 import { type Outcome, refused, type StepFailure } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
 
 /** Keeps one connection. Each step uses the route of the server's latest session, if there is one. */
-export class IssuerWay {
+export class IssuerRoute {
   readonly #ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>;
   #connection: IssuerConnection | undefined;
   /** The connection to an issuer that the settings name. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chanceOf } from '../../src/policies/chance.ts';
+import { chanceOf } from '../../src/policies/seeded-random.ts';
 
 describe('seeded randomness', () => {
   const anySeed = fc.integer();

@@ -2,7 +2,7 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { IssuerWay, listenFor } from '../../../actors/authorization/credential-way.ts';
+import { IssuerRoute, listenFor } from '../../../actors/authorization/issuer-route.ts';
 import { listenForRedirect } from '../../../actors/authorization/redirect-listener.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
 
@@ -23,7 +23,7 @@ describe('a port that another program uses', () => {
 describe("an identity provider in the user's settings", () => {
   it('may be in a private network, unlike an issuer that a public server names', async () => {
     const server = new URL('https://93.184.216.34/mcp');
-    const way = new IssuerWay({ server, clock: promptClock, reach: () => undefined });
+    const way = new IssuerRoute({ server, clock: promptClock, reach: () => undefined });
     const provider = 'https://10.0.0.7/idp';
     await expect(way.access(signal).check(provider, 'the issuer')).rejects.toMatchObject({
       failure: { kind: 'discovery' },
@@ -45,7 +45,7 @@ describe("an identity provider in the user's settings", () => {
     });
     const reach = { ...ways('with'), withoutCertificate: ways('without'), ownDigest: null };
     const server = new URL('https://93.184.216.34/mcp');
-    const way = new IssuerWay({ server, clock: promptClock, reach: () => reach });
+    const way = new IssuerRoute({ server, clock: promptClock, reach: () => reach });
     const access = way.accessTo('https://10.0.0.7/idp', signal);
     return access.check('https://10.0.0.7/token', 'the endpoint').then(() => {
       expect(asked).not.toContain('with');

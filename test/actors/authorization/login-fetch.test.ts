@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 
-import { permittedUrl } from '../../../actors/authorization/access.ts';
+import { permittedUrl } from '../../../actors/authorization/login-fetch.ts';
 import { freePort } from '../../fixtures/remote/free-port.ts';
 import { accessTo, issuerWith } from './bench.ts';
 

@@ -8,7 +8,7 @@
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 
-export interface Way {
+export interface ResolvedPath {
   /** Absolute path. Links are followed as long as they stay in the folder. */
   readonly place: string;
   /**
@@ -35,7 +35,7 @@ export function isWithin(place: string, folder: string): boolean {
  * Follows a path through a folder. Missing parts count as inside. Never rejects.
  * @param folder - absolute, without links
  */
-export async function wayWithin(file: string, folder: string): Promise<Way> {
+export async function pathWithin(file: string, folder: string): Promise<ResolvedPath> {
   if (!isWithin(file, folder)) return { place: file, isInside: false };
   let here = folder;
   let rest = partsOf(path.relative(folder, file));

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { WayView } from '../../src/domain/host/inspection.ts';
-import { wayTo } from '../../src/inspector/way.ts';
+import { wayTo } from '../../src/inspector/way-to-state.ts';
 import { createScriptedTroupe } from '../../src/testing/index.ts';
 import { runExported } from './exported-test.ts';
 

@@ -9,10 +9,9 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
-
-import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
+import type { IssuerAccess } from './login-fetch.ts';
 import { forSdk } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, shownText } from './outcome.ts';
 

@@ -4,7 +4,7 @@ import {
   AskingCalls,
   abandonedMs,
   maxRemembered,
-} from '../../../src/policies/calls/question-owner.ts';
+} from '../../../src/policies/calls/client-to-ask.ts';
 
 const [ada, bob] = [{ name: 'Ada' }, { name: 'Bob' }];
 const waiting = (client?: object) => ({ client, leftAt: undefined });

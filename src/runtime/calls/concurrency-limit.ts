@@ -1,5 +1,4 @@
 import type { TroupeError } from '../../domain/troupe-error.ts';
-import type { StatusBoard } from '../status/board.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 
 // Enough for any model's burst; further calls are queued. With 16, a fast server sleeps between
@@ -53,44 +52,5 @@ export class CallSemaphore {
     const next = this.#queue.shift();
     if (next === undefined) this.#active -= 1;
     else next();
-  }
-}
-
-/** Tracks whether a server's status changed since the last check. */
-export class StatusChanges {
-  readonly #board: StatusBoard;
-  readonly #server: string;
-  #unwatch: (() => void) | undefined;
-  #isNews = false;
-  #wake: (() => void) | undefined;
-
-  constructor(board: StatusBoard, server: string) {
-    this.#board = board;
-    this.#server = server;
-  }
-
-  /** Returns true on the first call, which starts the watch, and after each change. */
-  isNews(): boolean {
-    if (this.#unwatch === undefined) {
-      this.#unwatch = this.#board.watch(this.#server, () => {
-        this.#isNews = true;
-        this.#wake?.();
-      });
-      return true;
-    }
-    const isNews = this.#isNews;
-    this.#isNews = false;
-    return isNews;
-  }
-
-  onNext(wake: () => void): () => void {
-    this.#wake = wake;
-    return () => {
-      this.#wake = undefined;
-    };
-  }
-
-  end(): void {
-    this.#unwatch?.();
   }
 }

@@ -7,7 +7,7 @@
 
 import type { ClosePolicy } from '../../src/domain/policy.ts';
 import { withinTime } from '../host/time-limit.ts';
-import { signalAll } from './marks.ts';
+import { signalAll } from './environment-mark.ts';
 import { posixSystem } from './posix.ts';
 import type { Group, ProcessSystem } from './system.ts';
 import { createWindowsSystem } from './windows.ts';
