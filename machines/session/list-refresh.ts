@@ -56,12 +56,13 @@ export type RefreshEvent =
   /** The settings changed; takes effect with the next list. */
   | { readonly type: 'policy.updated'; readonly listTimeoutMs: number };
 
-// One list a second while a server keeps announcing changes, and soon only one every half minute.
-const firstPauseMs = 1_000;
+// A client soon learns of a few changes in a row. A server that keeps announcing them is listed
+// once a second before long, and its tools only once every half minute.
+const firstPauseMs = 250;
 const longestPauseMs: Readonly<Record<ListName, number>> = {
   tools: 30_000,
-  resources: firstPauseMs,
-  prompts: firstPauseMs,
+  resources: 1_000,
+  prompts: 1_000,
 };
 // Half a minute, the default deadline of a list: a failing server is not queried more often.
 const firstRetryMs = 30_000;

@@ -49,7 +49,7 @@ export const charts: readonly ListedChart[] = [
     ['session.open', 'While it is open', 'open', 'session/open'],
     ['session.watch', 'Its health checks', 'open.watch', 'session/health'],
   ),
-  listed(refreshMachine, ['refresh', 'Refresh of a list', 'refresh', 'session/refresh']),
+  listed(refreshMachine, ['refresh', 'Refresh of a list', 'refresh', 'session/list-refresh']),
   listed(troupeMachine, ['troupe', 'The root', 'troupe', 'troupe/troupe']),
   listed(handoverMachine, ['handover', 'A handover', 'handover', 'troupe/handover']),
   listed(slotsMachine, ['slots', 'The start permits', 'slots', 'slots']),

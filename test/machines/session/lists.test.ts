@@ -78,7 +78,7 @@ describe("an open session's lists", () => {
 
   it('are requested at growing intervals while the server keeps announcing changes', async () => {
     const stage = open();
-    for (let list = 1; list <= 7; list += 1) {
+    for (let list = 1; list <= 9; list += 1) {
       stage.report({ type: 'tools.changed' });
       // Announced during the list, and again in the pause after it.
       stage.report({ type: 'tools.changed' });
@@ -88,7 +88,7 @@ describe("an open session's lists", () => {
       while (!stage.running.includes('tools/listItems')) stage.clock.runNext();
     }
     stage.chapter('the server is quiet');
-    stage.answer('tools/listItems', listed(8));
+    stage.answer('tools/listItems', listed(10));
     stage.clock.advanceBy(30_000);
     expect(stage.snapshot().matches({ open: { tools: 'current' } })).toBe(true);
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/chatty-lists'));
@@ -98,7 +98,7 @@ describe("an open session's lists", () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.answer('tools/listItems', listed());
-    stage.clock.advanceBy(999);
+    stage.clock.advanceBy(249);
     stage.report({ type: 'tools.changed' });
     expect(stage.running).not.toContain('tools/listItems');
     stage.clock.advanceBy(1);
@@ -156,13 +156,13 @@ describe("an open session's lists", () => {
     stage.report({ type: 'tools.changed' });
     stage.report({ type: 'tools.changed' });
     stage.answer('tools/listItems', unlisted());
-    stage.clock.advanceBy(1_000);
+    stage.clock.advanceBy(250);
     expect(stage.running).toContain('tools/listItems');
     stage.report({ type: 'tools.changed' });
     stage.chapter('late this time');
     stage.clock.advanceBy(5_000);
     expect(stage.running).not.toContain('tools/listItems');
-    stage.clock.advanceBy(2_000);
+    stage.clock.advanceBy(500);
     expect(stage.running).toContain('tools/listItems');
   });
 
