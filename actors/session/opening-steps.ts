@@ -149,7 +149,6 @@ export class Opening {
         'exited when it was asked for its protocol era; it is started again with the old handshake',
       );
     }
-    await assertFolder(resolved.launch.cwd);
     const launch = await this.#approved(resolved.launch, target);
     await turnToLaunch();
     signal.throwIfAborted();
@@ -158,6 +157,7 @@ export class Opening {
     try {
       await connection.launch();
     } catch (error) {
+      await assertFolder(resolved.launch.cwd);
       if (error instanceof SettingError) this.#ports.onExecutableMoved?.();
       throw explainSpawn(error, resolved.launch);
     }
@@ -369,6 +369,7 @@ export class Opening {
     try {
       return await launchAsApproved(launch, spec, executable, within);
     } catch (error) {
+      await assertFolder(launch.cwd);
       this.#ports.onExecutableMoved?.();
       throw error;
     }

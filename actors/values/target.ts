@@ -275,7 +275,10 @@ function namedValues(
   ]);
 }
 
-/** Checks the working folder first, because Node reports a missing folder as a missing command. */
+/**
+ * Checks the working folder of a process that could not be started, because Node reports a missing
+ * folder as a missing command.
+ */
 export async function assertFolder(cwd: string): Promise<void> {
   let isFolder = false;
   try {
