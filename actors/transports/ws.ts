@@ -106,7 +106,7 @@ export class WsTransport extends Connection {
       } catch (error) {
         // The server responded to the handshake with something other than a WebSocket.
         if (!(error instanceof RefusedError))
-          throw new RequestFailedError(asHttp(this.#endpoint.url), error, this.#wasConnected);
+          throw new RequestFailedError(this.#endpoint.url, error, this.#wasConnected);
         const { refusal } = error;
         const mayRepeat =
           repetitions.take(refusal) && (await authenticator?.refused({ ...refusal, sentWith }));

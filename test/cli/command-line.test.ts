@@ -403,6 +403,13 @@ describe('the command line', () => {
     expect(troupe.calls).toEqual([]);
   });
 
+  it('points to the status when a running troupe has no tools', async () => {
+    const troupe = createStandIn({ servers: ready, tools: [] });
+    const run = await runCliHere(['tools'], await upHere(troupe));
+    expect(run.stdout).toBe('no tools\n');
+    expect(run.stderr).toContain('no ready server offers a tool; see troupe status');
+  });
+
   it('suggests a correction for --allow', async () => {
     const setting = { folder: temporaryFolder(), troupe: db() };
     const run = await runCliHere(['tools', '--allow', 'bd,db,nonsense'], setting);

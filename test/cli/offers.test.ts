@@ -41,7 +41,12 @@ describe('resources and prompts', { timeout: 60_000 }, () => {
     expect(read.stdout).toMatch(/^# Everything Server - Features/);
     const unknown = await place.run('read', 'docs', 'nope://x', '--json');
     expect(unknown.exitCode).toBe(14);
-    expect(JSON.parse(unknown.stdout)).toMatchObject({ error: { server: 'docs' } });
+    expect(JSON.parse(unknown.stdout)).toMatchObject({
+      error: {
+        server: 'docs',
+        message: expect.stringMatching(/List its resources: troupe resources docs$/) as unknown,
+      },
+    });
     expect((await place.run('prompts', 'docs')).stdout).toContain(
       'args-prompt(city, state?) — A prompt with two arguments',
     );

@@ -52,8 +52,11 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
           ? tools
           : searchTools(indexTools(tools), search, mostFound).map(({ tool: match }) => match);
       const show = server === undefined ? showTools : showSignatures;
-      if (troupe.client !== undefined) show(session, found);
-      else {
+      if (troupe.client !== undefined) {
+        show(session, found);
+        if (tools.length === 0)
+          session.output.note('no ready server offers a tool; see troupe status');
+      } else {
         const { notesOfRun } = await import('../run/one-off-tools.ts');
         const snapshot = await troupe.request('status', {});
         const { before, after } = notesOfRun(session.launch, snapshot, troupe, { tools, server });

@@ -72,7 +72,7 @@ export function requestOperation(
   approvals: Pick<Approvals, 'heldOffers'>,
 ): Operation<Readonly<Record<string, unknown>>, Subject> {
   const { words, ...pinned } = meantBy(request);
-  const about: Subject = { words: printableLine(words, wordsLength) };
+  const about: Subject = { words: printableLine(words, wordsLength), kind: pinned.kind };
   return {
     server,
     toolAtEntry: () => undefined,

@@ -1,6 +1,7 @@
 /** Turns a session's report of a failed call into the caller's error. */
 
 import type { CallerCode, Outcome } from '../../domain/caller-code.ts';
+import type { ToolPin } from '../../domain/host/approval.ts';
 import type { BreakerPolicy } from '../../domain/policy.ts';
 import type { CallFailure } from '../../domain/session.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
@@ -57,6 +58,8 @@ export interface Subject {
   readonly tool?: string;
   /** The tool as it is currently shown. */
   readonly shown?: ExposedTool;
+  /** The kind of what is requested, for requests other than tool calls. */
+  readonly kind?: ToolPin['kind'];
   /** The subject's name in messages. */
   readonly words: string;
 }
@@ -67,7 +70,7 @@ export function callErrorOf(failure: CallFailure, server: string, about: Subject
   const message = failure.message.replace(/[.\s]*$/, '');
   return new TroupeError(
     codeOf(failure),
-    `${about.words} on ${server}: ${message}. ${nextStep(failure, outcome, server)}`,
+    `${about.words} on ${server}: ${message}. ${nextStep(failure, outcome, server, about)}`,
     {
       server,
       ...(about.tool === undefined ? {} : { tool: about.tool }),
@@ -135,22 +138,35 @@ function codeOf(failure: CallFailure): CallerCode {
   return codeOfReason[failure.reason];
 }
 
-function nextStep({ reason }: CallFailure, outcome: Outcome, server: string): string {
-  if (reason === 'authRequired' && outcome === 'not_executed')
-    return `Log in to ${server} and call again.`;
+const nextStepOf: Readonly<Partial<Record<CallFailure['reason'], string>>> = {
+  resultTooLarge: 'It did run: ask for less.',
+  invalidArguments: 'Correct them and call again.',
+  unsupported: 'Ask a server that does.',
+  inputRequired:
+    'Check whether it ran, then call again where its question can be answered (onQuestion, or troupe up and troupe questions).',
+};
+
+function nextStep(
+  { reason }: CallFailure,
+  outcome: Outcome,
+  server: string,
+  { kind }: Subject,
+): string {
   if (reason === 'authRequired')
-    return `Log in to ${server}, and check whether the call ran before you repeat it.`;
+    return outcome === 'not_executed'
+      ? `Log in to ${server} and call again.`
+      : `Log in to ${server}, and check whether the call ran before you repeat it.`;
   if (reason === 'serverError' && outcome === 'executed')
-    return 'Check the arguments and call again.';
-  if (reason === 'resultTooLarge') return 'It did run: ask for less.';
-  if (reason === 'invalidArguments') return 'Correct them and call again.';
-  if (isBlocked(reason) && outcome === 'not_executed')
-    return `It did not run: correct the address of ${server} in the settings.`;
-  if (reason === 'unsupported') return 'Ask a server that does.';
-  if (reason === 'inputRequired')
-    return 'Check whether it ran, then call again where its question can be answered (onQuestion, or troupe up and troupe questions).';
-  if (reason === 'cancelled' && outcome === 'not_executed') return 'It was not sent.';
-  return outcome === 'unknown'
-    ? 'It is unknown whether it ran: check before you call again.'
-    : 'It did not run and may be called again.';
+    return kind === 'resource'
+      ? `List its resources: troupe resources ${server}`
+      : 'Check the arguments and call again.';
+  const step = nextStepOf[reason];
+  if (step !== undefined) return step;
+  if (outcome === 'unknown') {
+    const how = reason === 'timeout' ? ' with a longer timeout' : '';
+    return `It is unknown whether it ran: check before you call again${how}.`;
+  }
+  if (isBlocked(reason)) return `It did not run: correct the address of ${server} in the settings.`;
+  if (reason === 'cancelled') return 'It was not sent.';
+  return 'It did not run and may be called again.';
 }
