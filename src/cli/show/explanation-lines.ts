@@ -41,7 +41,7 @@ export function explanationLines(
   ];
 }
 
-/** The state and its reason; states and guards have the chart's names. */
+/** The state and its reason, by the chart's names; the deciding guard is in the lines below. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { status, decision, queue } = explanation;
   const what = `${status.name} is ${stateText(status)} for ${sinceText(status.since, nowMs)}`;
@@ -55,15 +55,15 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
   if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
   if (status.state === 'degraded' && message !== undefined) return `${what}: ${message}`;
-  if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.${failure}`;
-  return `${what}, because ${guard} held${sameExitsText(explanation)}.${failure}`;
+  if (decision.guard === 'otherwise') return `${what}: nothing keeps it from running.${failure}`;
+  return `${what}${sameExitsText(explanation)}.${failure}`;
 }
 
 /** The rule that spares the rest of the attempts. */
 function sameExitsText({ status, budgets }: Explanation): string {
   const { used, max } = budgets?.sameExits ?? { used: 0, max: 1 };
   if (status.reason !== 'attemptsExhausted' || used < max) return '';
-  return ` and ${counted(used, 'start')} in a row ended alike (sameExits: ${max})`;
+  return `: ${counted(used, 'start')} in a row ended alike (sameExits: ${max})`;
 }
 
 /** A restart may wait although permits are free; its place in the queue alone does not explain that. */

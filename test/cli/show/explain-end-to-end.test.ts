@@ -29,7 +29,7 @@ describe('a server that crashes', { timeout: patience }, () => {
     const told = await place.run('explain', 'db');
     expect(told).toMatchObject({ exitCode: 0, stderr: '' });
     expect(told.stdout).toMatch(
-      /^db is failed \(attemptsExhausted\) for \d+s, because isLost held and 3 starts in a row ended alike \(sameExits: 3\)\./,
+      /^db is failed \(attemptsExhausted\) for \d+s: 3 starts in a row ended alike \(sameExits: 3\)\./,
     );
     expect(told.stdout.replaceAll(/\s+/gu, ' ')).toContain(
       ` Next: provide what is missing or fix ${place.settings}:3, then troupe restart db `,

@@ -100,8 +100,7 @@ describe('the printed explanation', () => {
 
   it('shows the state and its reason, then the next step, then the details', () => {
     expect(explanationLines(explanationOf(), nowMs, 80, plain).join('\n')).toBe(
-      `db is backingOff (retrying) for 10s, because hasAttemptsLeft held. It ended with
-exit code 3.
+      `db is backingOff (retrying) for 10s. It ended with exit code 3.
 Next: nothing to do; reconnectBackoff leads to queued in 10s
 
 last failure  CRASHED (crashed) 10s ago: It ended with exit code 3.
