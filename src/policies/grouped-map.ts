@@ -77,19 +77,20 @@ export class GroupedMap<Value> {
 
   /** Returns the keys whose values differ from those of an earlier map. */
   changesSince(before: GroupedMap<Value>): readonly string[] {
+    const keys: string[] = [];
+    // With equally many groups, a key is in the same group of both, so nothing is hashed.
     const isAlike = before.#groups.length === this.#groups.length;
-    const changed = isAlike
-      ? this.#groups.filter((it, index) => it !== before.#groups[index])
-      : this.#groups;
-    const earlier = isAlike
-      ? before.#groups.filter((it, index) => it !== this.#groups[index])
-      : before.#groups;
-    return [
-      ...earlier.flatMap((group) => [...group.keys()].filter((key) => !this.has(key))),
-      ...changed.flatMap((group) =>
-        [...group].filter(([key, value]) => before.get(key) !== value).map(([key]) => key),
-      ),
-    ];
+    for (const [index, group] of before.#groups.entries()) {
+      const now = isAlike ? this.#groups[index] : this;
+      if (group === now) continue;
+      for (const key of group.keys()) if (now?.has(key) !== true) keys.push(key);
+    }
+    for (const [index, group] of this.#groups.entries()) {
+      const earlier = isAlike ? before.#groups[index] : before;
+      if (group === earlier) continue;
+      for (const key of group.keys()) if (earlier?.get(key) !== group.get(key)) keys.push(key);
+    }
+    return keys;
   }
 }
 

@@ -22,6 +22,11 @@ export class Listeners {
     };
   }
 
+  /** Whether anyone listens, for an event that costs something to make. */
+  has(name: TroupeEventName): boolean {
+    return (this.#byName.get(name)?.size ?? 0) > 0;
+  }
+
   emit<Name extends TroupeEventName>(name: Name, event: TroupeEvents[Name]): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
       callListener(

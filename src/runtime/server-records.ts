@@ -56,7 +56,7 @@ export class ServerRecords {
   readonly noteLine = (server: string, line: string, from: LogOrigin): void => {
     const atMs = this.#clock.wallNow();
     const entry = this.#logs.append(server, { ...from, atMs, line });
-    this.#listeners.emit('server.log', { server, ...entry });
+    if (this.#listeners.has('server.log')) this.#listeners.emit('server.log', { server, ...entry });
   };
 
   /**

@@ -56,6 +56,9 @@ describe('GroupedMap', () => {
     const values = names(10_000).map((name) => [name, {}] as const);
     const map = GroupedMap.of(values);
     expect(map.with('server7', {}).changesSince(map)).toEqual(['server7']);
+    expect(map.changesSince(GroupedMap.of(values.slice(7)))).toHaveLength(7);
+    expect(map.changesSince(GroupedMap.of(values.slice(0, 7)))).toHaveLength(9_993);
+    expect(GroupedMap.of(values.slice(0, 7)).changesSince(map)).toHaveLength(9_993);
     expect(map.get('server9999')).toBe(values[9_999]?.[1]);
     expect(map.has('server10000')).toBe(false);
   });

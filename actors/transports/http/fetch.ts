@@ -133,7 +133,8 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       // Many requests may share a signal, and Node warns of a leak at eleven listeners.
       if (signal !== undefined) setMaxListeners(0, signal);
       const sent = sentHeaders(headers);
-      const order: Order = { url: new URL(url), method, headers: sent, body, signal };
+      const target = typeof url === 'string' ? new URL(url) : url;
+      const order: Order = { url: target, method, headers: sent, body, signal };
       const send = (ready: Order): Promise<Answer> => ask(ready, answerOf);
       return noted(await followed(order, false, (each) => authorized(each, send)));
     },

@@ -207,8 +207,9 @@ export class StatusBoard {
     // Usually one of thousands of servers was added or removed, and the others are unchanged.
     const changed = new Set([...live.changesSince(before), ...this.#postponed]);
     this.#postponed.clear();
+    const mayRefuse = settings !== this.#settings || hostAllowed !== this.#lists.hostAllowed;
     for (const name of this.#followSettings(settings)) changed.add(name);
-    if (this.#followLists(snapshot.context))
+    if (mayRefuse && this.#followLists(snapshot.context))
       for (const [name, { verdict }] of live) if (refusingVerdicts.has(verdict)) changed.add(name);
     for (const name of changed) this.#follow(name, before.get(name), live.get(name), snapshot);
     // Only now, because a listener for one server may ask for all of them.
@@ -278,9 +279,13 @@ export class StatusBoard {
     this.#watched.set(actorId, {
       ref,
       subscription: ref.subscribe({
-        next: () => {
-          if (this.#isBehind()) this.#postponed.add(name);
-          else this.#updateAndReport(name, this.#live?.get(name)?.actorId ?? actorId);
+        next: (snapshot) => {
+          const present = this.#live?.get(name)?.actorId ?? actorId;
+          // In the same turn, the root forgets it, and it is reported as stopped.
+          if (this.#isEnding && snapshot.status === 'done') {
+            if (present === actorId) this.#ports.onSnapshot(name, ref, snapshot);
+          } else if (this.#isBehind()) this.#postponed.add(name);
+          else this.#updateAndReport(name, present);
         },
         // The root gets the error and reclaims everything.
         error: () => {},
