@@ -7,7 +7,8 @@
  *
  * ```text
  * [*] -> unready
- * activity -- server.faltered --> unready
+ * activity -- server.faltered | server.retire --> unready
+ * activity -- done session [isRetiring] --> ended
  * activity -- server.ended --> ended
  * unready -- server.listed --> idle
  * idle -- calls.began [isCurrentSession] --> busy
@@ -32,6 +33,8 @@ export const activityRegion = serverSetup.createStateConfig({
   initial: 'unready',
   on: {
     'server.faltered': '.unready',
+    'server.retire': '.unready',
+    'xstate.done.actor.session': { guard: 'isRetiring', target: '.ended' },
     'server.ended': '.ended',
   },
   states: {

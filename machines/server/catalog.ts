@@ -15,6 +15,7 @@
  * [*] -> remembering
  * catalog -- server.listed --> live
  * catalog -- server.stop | server.retire | admission.withdrawn | server.gaveUp --> none
+ * catalog -- done session [isRetiring] --> ended
  * catalog -- server.ended --> ended
  * remembering -- always [mayShowStored] --> deferred
  * remembering -- always --> none
@@ -50,6 +51,7 @@ export const catalogRegion = serverSetup.createStateConfig({
     'server.retire': '.none',
     'admission.withdrawn': '.none',
     'server.gaveUp': '.none',
+    'xstate.done.actor.session': { guard: 'isRetiring', target: '.ended' },
     'server.ended': '.ended',
   },
   states: {

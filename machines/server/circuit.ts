@@ -15,6 +15,7 @@
  * ```text
  * [*] -> closed
  * circuit -- server.start | server.restart | server.reconnect | server.rested --> closed
+ * circuit -- done session [isRetiring] --> ended
  * circuit -- server.ended --> ended
  * closed -- call.failed [reachesThreshold] --> open
  * closed -- call.failed [reachesThreshold] --> (stays)
@@ -41,6 +42,7 @@ export const circuitRegion = serverSetup.createStateConfig({
     'server.restart': '.closed',
     'server.reconnect': '.closed',
     'server.rested': '.closed',
+    'xstate.done.actor.session': { guard: 'isRetiring', target: '.ended' },
     'server.ended': '.ended',
   },
   states: {

@@ -30,7 +30,7 @@
  *   wanting -- always [isUndemanded] --> parked.dormant
  *   wanting -- always --> engaged
  * parked -- (see parked.ts) --> settling | engaged
- * engaged -- (see engaged.ts) --> settling
+ * engaged -- (see engaged.ts) --> settling | retired
  * retired -> [*]
  * ```
  */

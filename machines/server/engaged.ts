@@ -30,6 +30,7 @@
  *   closing -- server.start | server.stop | server.retire | server.relieve | server.restart |
  *              server.reconnect | admission.withdrawn --> (stays)
  *   closing -- session.closing --> (ignored)
+ *   closing -- done session [isRetiring] --> retired
  *   closing -- done session --> settling
  *   ending
  * ```
@@ -121,7 +122,7 @@ export const engagedStates = serverSetup.createStateConfig({
         ready: {
           tags: 'usable',
           entry: ['noteServed', 'reportReady'],
-          exit: ['reportFalter', 'announceFalter'],
+          exit: 'reportFalter',
           on: {
             'session.listed': { actions: 'announceListing' },
             'session.listFailed': { actions: 'recordFailedList' },
@@ -156,10 +157,11 @@ export const engagedStates = serverSetup.createStateConfig({
             'server.reconnect': { actions: 'wishReconnect' },
             'admission.withdrawn': { actions: 'noteWithdrawn' },
             'session.closing': {},
-            'xstate.done.actor.session': {
-              actions: { type: 'recordEvidence', params: endOf },
-              target: settle,
-            },
+            'xstate.done.actor.session': [
+              // At once, as the other regions: thousands of servers may end together.
+              { guard: 'isRetiring', target: '#connection.retired' },
+              { actions: { type: 'recordEvidence', params: endOf }, target: settle },
+            ],
           },
         },
       },

@@ -170,8 +170,12 @@ export const serverSetup = setup({
     })),
     /** Reports to the root that this server serves. */
     reportReady: sendParent(newsOf('server.readied')),
-    /** Reports to the root that this server stopped serving. */
-    reportFalter: sendParent(newsOf('server.faltered')),
+    // The root retires a server itself, and that order reaches every region.
+    reportFalter: enqueueActions(({ context: { actorId }, event, enqueue }) => {
+      if (event.type === 'server.retire') return;
+      enqueue.sendParent({ type: 'server.faltered' as const, actorId });
+      enqueue.raise({ type: 'server.faltered' });
+    }),
     // The root computes which servers start halted; thousands of them need not report it.
     reportHalt: enqueueActions(({ context: { succeeds, actorId }, event, enqueue }) => {
       const isStart = (event as { type: string }).type === 'xstate.init';
@@ -252,8 +256,6 @@ export const serverSetup = setup({
      * Reports to the other regions that the server's last call is done and its successor serves.
      */
     announceRelief: raise({ type: 'server.relieved' }),
-    /** Reports to the other regions that the server stopped serving. */
-    announceFalter: raise({ type: 'server.faltered' }),
     /** Reports to the other regions that the server hangs. */
     announceHang: raise(({ event }) => {
       assertEvent(event, 'session.silent');

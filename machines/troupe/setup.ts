@@ -16,7 +16,7 @@ import type { SettingsFact, SettingsInput } from '../../src/domain/settings-fact
 import { placeOf, removedServers, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
-import type { GroupedMap } from '../../src/policies/grouped-map.ts';
+import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { notProvided } from '../not-provided.ts';
 import { type ServerInput, serverMachine } from '../server/server.ts';
 import { slotsMachine } from '../slots.ts';
@@ -212,7 +212,11 @@ export const troupeSetup = parts.extend({
     retireAll: does('*', ({ live }) => {
       const moves = [...live].map(([name, server]) => [name, retired(server)] as const);
       return {
-        facts: { live: live.withAll(moves.map(([name, move]) => [name, move.live])) },
+        facts: {
+          live: live.withAll(moves.map(([name, move]) => [name, move.live])),
+          serving: GroupedMap.of(),
+          halted: GroupedMap.of(),
+        },
         orders: moves.flatMap(([, { orders }]) => orders),
       };
     }),
@@ -222,6 +226,11 @@ export const troupeSetup = parts.extend({
     }),
     /** Releases everything that an ended child held. */
     forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),
+    // No server starts any more, so no permit is missed.
+    forgetLeaver: does(['xstate.done.actor.*', 'xstate.error.actor.*'], (context, event) => ({
+      ...forgotten(context, event),
+      orders: [],
+    })),
 
     /** Passes on a request for a permit, with the server's position in the settings. */
     requestSlot: does('slot.requested', (context, event) => {

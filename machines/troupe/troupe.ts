@@ -144,8 +144,8 @@ export const troupeMachine = troupeSetup.createMachine({
       entry: 'retireAll',
       always: { guard: 'hasNoServers', target: 'stopped' },
       on: {
-        'xstate.done.actor.*': { actions: 'forgetChild' },
-        'xstate.error.actor.*': { actions: ['reportBroken', 'forgetChild'] },
+        'xstate.done.actor.*': { actions: 'forgetLeaver' },
+        'xstate.error.actor.*': { actions: ['reportBroken', 'forgetLeaver'] },
         // A server that leaves returns its permit, so there must be an actor to take it.
         'xstate.error.actor.slots': { actions: ['reportBroken', 'forgetChild', 'startSlots'] },
       },

@@ -32,6 +32,30 @@ describe('stopping a troupe', () => {
     expect(there.errors).toEqual([]);
   });
 
+  it('reports each server as stopping and then as stopped, in five steps of the charts', async () => {
+    const names = Array.from({ length: 10 }, (_, index) => `s${index}`);
+    const there = await stage({
+      settings: servers(Object.fromEntries(names.map((name) => [name, remote]))),
+    });
+    const seen: string[] = [];
+    there.troupe.on('status.changed', ({ status }) => seen.push(`${status.name} ${status.state}`));
+    let steps = 0;
+    there.rootOf().system.inspect(({ type }) => {
+      if (type === '@xstate.microstep') steps += 1;
+    });
+    void there.troupe.stop();
+    await there.settle();
+    expect(seen.filter((line) => line.endsWith('stopping'))).toEqual(
+      names.map((name) => `${name} stopping`),
+    );
+    expect(seen.filter((line) => line.endsWith('stopped'))).toEqual(
+      names.map((name) => `${name} stopped`),
+    );
+    expect(seen.length).toBe(2 * names.length);
+    // Two each of the server and its session, and one of the root, which also stops and ends itself.
+    expect(steps).toBeLessThanOrEqual(5 * names.length + 3);
+  });
+
   it('takes at most five seconds even if sessions never close', async () => {
     const there = await stage({ settings: four });
     there.obedient = new Set(['web']);

@@ -308,6 +308,7 @@ const activity: Table<ActivityState, 'ended'> = {
     'session.listed': 'idle',
     'server.listed': 'idle',
     'server.faltered': 'noted',
+    'server.retire': 'noted',
     'server.ended': 'ended',
   },
   idle: {

@@ -108,7 +108,8 @@ const everything: Choices = {
   'calls.drained': presentAndStale(({ session }) => ({ type: 'calls.drained', session })),
   'call.failed': (state) => (isToldOfLoss(state) ? [] : failedCalls(state)),
   'call.succeeded': presentAndStale(({ session }) => ({ type: 'call.succeeded', session })),
-  // Only the chart itself raises these two, with what they are about.
+  // Only the chart itself raises these: the first unless it is retired, the others with what they are about.
+  'server.faltered': [],
   'server.hung': [],
   'breaker.tripped': [],
 };

@@ -92,8 +92,8 @@ const replies: Readonly<Record<TroupeState, Row>> = {
     'settings.changed': 'ignored',
     'settings.loaded': 'ignored',
     'settings.relocated': 'ignored',
-    'xstate.done.actor.*': 'forgetChild -> stopped',
-    'xstate.error.actor.*': 'reportBroken, forgetChild -> stopped',
+    'xstate.done.actor.*': 'forgetLeaver -> stopped',
+    'xstate.error.actor.*': 'reportBroken, forgetLeaver -> stopped',
     'xstate.error.actor.slots': 'reportBroken, forgetChild, startSlots',
     // It was stopped with the state before.
     'xstate.error.actor.settingsSource': 'ignored',

@@ -349,6 +349,7 @@ describe('a troupe', () => {
     story.serve('db');
     story.load(settingsOf([entry('db', { handover: 'seamless', generation: 'db-2' })]));
     story.send({ type: 'troupe.stop' });
+    story.send({ type: 'server.faltered', actorId: 'db.0' });
     expect(story.isRunning).toBe(true);
     for (const script of story.sessions.scripts) script.closed();
     expect(story.isRunning).toBe(false);
