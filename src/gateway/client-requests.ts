@@ -121,11 +121,9 @@ export class ClientRequests {
         const { server, name } = view.toolNamed(exposed);
         about = server;
         const subject = `tool ${server} ${name}`;
-        const result = await this.#converse(server, subject, context, async (options) => {
-          const stop = new AbortController();
-          const signal = AbortSignal.any([stop.signal, options.signal]);
-          const report = await troupe.callServerTool(server, name, args, { ...options, signal });
-          const answer = background.receipt(report, this.#owner, () => stop.abort());
+        const result = await this.#converse(server, subject, context, async (options, abort) => {
+          const report = await troupe.callServerTool(server, name, args, options);
+          const answer = background.receipt(report, this.#owner, abort);
           return inputRequiredIn(answer) ?? shownResult(view, server, answer);
         });
         ended(server, codeOf(result));
@@ -186,7 +184,7 @@ export class ClientRequests {
     server: string,
     subject: string,
     context: RequestContext,
-    ask: (options: HeldCallOptions) => Promise<Answer>,
+    ask: (options: HeldCallOptions, abort: () => void) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, _meta } = context.mcpReq;
     // Before the call is sent, so that its server already logs at that level.
@@ -259,7 +257,7 @@ export class ClientRequests {
     server: string,
     subject: string,
     { mcpReq }: RequestContext,
-    ask: (options: HeldCallOptions) => Promise<Answer>,
+    ask: (options: HeldCallOptions, abort: () => void) => Promise<Answer>,
   ): HeldCall {
     const { clock } = this.#gateway;
     const call = new HeldCall(subject);
@@ -297,8 +295,9 @@ export class ClientRequests {
     };
     const opener = this.#openerFor(call, mcpReq.method, capabilities);
     const { logins } = this.#gateway;
+    const send = (): Promise<Answer> => ask(options, () => call.abort());
     const run = (): Promise<Answer> =>
-      logins === undefined ? ask(options) : logins.around(server, opener, () => ask(options));
+      logins === undefined ? send() : logins.around(server, opener, send);
     call.begin(() => run().finally(() => this.#questions.ended(call)));
     return call;
   }

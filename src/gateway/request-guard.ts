@@ -90,6 +90,8 @@ const maxBatch = 64;
 const parseError = -32_700;
 const invalidRequest = -32_600;
 
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
 type Body = { readonly value: unknown } | { readonly refusal: Refusal };
 
 /** Refuses a body by its headers, before any of it is read. */
@@ -113,7 +115,7 @@ function parse(bytes: Buffer): Body {
     refusal: { status: 400, message, rpcCode },
   });
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = decoder.decode(bytes);
     // Checked before parsing, which blocks every other client.
     const { excess } = structureOf(text);
     if (excess !== undefined) return refused(`the body has ${excess}`, invalidRequest);
