@@ -40,7 +40,7 @@ import {
 import { endOf } from '../connection/failure.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 import { LineReader } from './lines.ts';
-import { createStderrRing } from './stderr.ts';
+import { OutputRing } from './stderr.ts';
 
 // Responses written just before the exit are still in the pipe; the end must be reported within 100
 // ms.
@@ -67,12 +67,13 @@ const tooLong = {
 
 export class StdioTransport extends Connection {
   readonly kind = 'stdio';
-  readonly #launch: StdioLaunch;
+  /** Undefined once the process was started. */
+  #launch: StdioLaunch | undefined;
   readonly #system;
-  readonly #stderr;
+  #stderr: OutputRing | undefined;
   /** Reads lines on stdout that are not MCP; the first one is logged as a remark. */
-  readonly #noise;
-  readonly #timers = new Set<unknown>();
+  #noise: OutputRing | undefined;
+  #timers: Set<unknown> | undefined;
   #child: ChildProcessWithoutNullStreams | undefined;
   #reader: LineReader | undefined;
   /** Number of times reading yielded to other servers. */
@@ -102,9 +103,6 @@ export class StdioTransport extends Connection {
     super(setup);
     this.#launch = launch;
     this.#system = system;
-    const onDrop = (why: string): void => this.stages.budget.noteFlood(why);
-    this.#stderr = createStderrRing(setup, 'stderr', onDrop);
-    this.#noise = createStderrRing(setup, 'stdout', onDrop);
   }
 
   override get pid(): number | undefined {
@@ -155,7 +153,8 @@ export class StdioTransport extends Connection {
   override evidence(): SessionEvidence {
     const noiseCount = this.#noiseCount;
     // A process that lives may have written why it does not answer.
-    const explanation = explainingLine(this.#stderr.since(Number.NEGATIVE_INFINITY), 'errorsOnly');
+    const lines = this.#stderr?.since(Number.NEGATIVE_INFINITY) ?? [];
+    const explanation = explainingLine(lines, 'errorsOnly');
     return {
       ...(!this.#hasCrashed && defined({ explanation })),
       ...this.#leftBehind(),
@@ -179,7 +178,7 @@ export class StdioTransport extends Connection {
   }
 
   #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail' | 'explanation'> {
-    const tail = this.#stderr.tail();
+    const tail = this.#stderr?.tail() ?? [];
     return {
       // A requested exit explains nothing.
       ...(this.#hasCrashed && { ...this.#exit, ...this.#explanation() }),
@@ -195,20 +194,22 @@ export class StdioTransport extends Connection {
     const earliest = this.setup.clock.now() - lastWordsMs;
     return defined({
       explanation:
-        explainingLine(this.#stderr.since(earliest), searchedFor) ??
-        explainingLine(this.#noise.since(earliest), searchedFor),
+        explainingLine(this.#stderr?.since(earliest) ?? [], searchedFor) ??
+        explainingLine(this.#noise?.since(earliest) ?? [], searchedFor),
     });
   }
 
   async #spawn(): Promise<void> {
     const { kept } = this.setup;
-    const { env, cwd } = this.#launch;
-    const found = this.#system.startOf(this.#launch);
+    const launch = this.#launch as StdioLaunch;
+    this.#launch = undefined;
+    const { env, cwd } = launch;
+    const found = this.#system.startOf(launch);
     // Awaited only where necessary: on other systems, the process boots before any other code runs.
     const { command, args, ...how } = found instanceof Promise ? await found : found;
     if (this.#isClosing)
       throw new NotSentError('The session was closed before its process started.');
-    assertSameProgram(this.#launch);
+    assertSameProgram(launch);
     const child = spawn(command, args, {
       ...how,
       cwd,
@@ -217,12 +218,18 @@ export class StdioTransport extends Connection {
       windowsHide: true,
     });
     this.#child = child;
-    this.#exited = new Promise((resolve) => child.once('exit', () => resolve()));
+    // None of a process's listeners are ever removed: Node keeps more for one that hears one event.
+    this.#exited = new Promise((resolve) => {
+      child.on('exit', (code, signal) => {
+        resolve();
+        this.#onExit(code, signal);
+      });
+    });
     if (child.pid !== undefined) watchGroup(child.pid);
     const registered = child.pid === undefined ? undefined : kept?.started(child.pid);
     await new Promise<void>((resolve, reject) => {
       this.#listen(child, reject);
-      child.once('spawn', resolve);
+      child.on('spawn', resolve);
     });
     // Whatever the server starts because of a message is in its control group.
     await registered;
@@ -231,8 +238,7 @@ export class StdioTransport extends Connection {
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
     const reader = this.#createReader();
     this.#reader = reader;
-    child.once('error', failStart);
-    child.once('exit', (code, signal) => this.#onExit(code, signal));
+    child.on('error', failStart);
     if (!hasPipes(child)) return;
     const { stages } = this;
     child.stdout.on('data', (chunk: Buffer) => {
@@ -241,7 +247,7 @@ export class StdioTransport extends Connection {
       stages.fence(() => reader.push(chunk));
       this.#pace(child, reader);
     });
-    child.stdout.once('end', () => {
+    child.stdout.on('end', () => {
       stages.budget.drain();
       stages.fence(() => reader.end());
       this.#awaitExit('The server closed its output.');
@@ -250,14 +256,19 @@ export class StdioTransport extends Connection {
     child.stdout.on('error', () => this.#awaitExit('The output of the server broke off.'));
     child.stderr.on('data', (chunk: Buffer) =>
       stages.fence(() => {
+        this.#stderr ??= this.#ring('stderr');
         const pauseMs = this.#stderr.push(chunk);
         if (pauseMs === 0) return;
         child.stderr.pause();
         this.#after(pauseMs, () => child.stderr.resume());
       }),
     );
-    child.stderr.once('end', () => this.#stderr.end());
+    child.stderr.on('end', () => this.#stderr?.end());
     child.stderr.on('error', () => {});
+  }
+
+  #ring(stream: 'stderr' | 'stdout'): OutputRing {
+    return new OutputRing(this.setup, stream, (why) => this.stages.budget.noteFlood(why));
   }
 
   /** Yields to other servers, and slows down a server that writes faster than its budget allows. */
@@ -317,6 +328,7 @@ export class StdioTransport extends Connection {
   #ignore(line: string): void {
     if (line.trim() === '') return;
     this.#noiseCount += 1;
+    this.#noise ??= this.#ring('stdout');
     if (this.#noiseCount > 1) {
       this.#noise.push(Buffer.from(`${line}\n`));
       return;
@@ -426,8 +438,8 @@ export class StdioTransport extends Connection {
 
   #release(): void {
     const { clock } = this.setup;
-    for (const timer of this.#timers) clock.clearTimeout(timer);
-    this.#timers.clear();
+    for (const timer of this.#timers ?? []) clock.clearTimeout(timer);
+    this.#timers = undefined;
     const child = this.#child;
     if (child === undefined) return;
     if (hasPipes(child)) {
@@ -441,15 +453,16 @@ export class StdioTransport extends Connection {
   }
 
   #cancel(timer: unknown): void {
-    this.#timers.delete(timer);
+    this.#timers?.delete(timer);
     this.setup.clock.clearTimeout(timer);
   }
 
   #after(delayMs: number, action: () => void): unknown {
     const timer = this.setup.clock.setTimeout(() => {
-      this.#timers.delete(timer);
+      this.#timers?.delete(timer);
       action();
     }, delayMs);
+    this.#timers ??= new Set();
     this.#timers.add(timer);
     return timer;
   }
