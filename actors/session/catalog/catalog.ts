@@ -57,7 +57,9 @@ export class SessionCatalog {
   #agreed: ReadonlySet<string> | undefined;
   /** Each list's gap, by method; the same gap is logged only once. */
   #gaps: Map<string, string> | undefined;
-  /** Tools by name; undefined until the first list. */
+  /** Whether the tools have been listed. */
+  #hasTools = false;
+  /** Tools by name, if their arguments may have to be repeated in headers. */
   #tools: ReadonlyMap<string, ListedTool> | undefined;
   /** Kinds of other lists that this session has stored. */
   #sides: readonly ListKind<unknown>[] = [];
@@ -194,13 +196,14 @@ export class SessionCatalog {
   }
 
   #putTools(list: ItemList<ListedTool>): ListOutcome {
-    const { client, ports, id, secrets } = this.#setup;
+    const { client, ports, id, secrets, hasHeaders } = this.#setup;
     const gap = this.#gapIn(list, toolKind.method, 'tools') ?? null;
     // A session without any list could not be used at all, so only a later list may fail here.
-    if (this.#tools !== undefined && gap !== null && list.items.length === 0)
+    if (this.#hasTools && gap !== null && list.items.length === 0)
       return { type: 'failed', failure: gap };
-    if (this.#tools === undefined) this.#putMissing();
-    this.#tools = new Map(list.items.map((tool) => [tool.name, tool]));
+    if (!this.#hasTools) this.#putMissing();
+    this.#hasTools = true;
+    if (hasHeaders) this.#tools = new Map(list.items.map((tool) => [tool.name, tool]));
     const instructions = client.getInstructions();
     ports.catalogs.put(id, list.items, {
       ...(instructions !== undefined && {

@@ -39,7 +39,7 @@ import {
 } from '../connection/connection.ts';
 import { endOf } from '../connection/failure.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
-import { LineReader } from './lines.ts';
+import { type LineListeners, LineReader } from './lines.ts';
 import { OutputRing } from './stderr.ts';
 
 // Responses written just before the exit are still in the pipe; the end must be reported within 100
@@ -65,7 +65,7 @@ const tooLong = {
   message: 'The server wrote a line of more than 16 MB.',
 } as const;
 
-export class StdioTransport extends Connection {
+export class StdioTransport extends Connection implements LineListeners {
   readonly kind = 'stdio';
   /** Undefined once the process was started. */
   #launch: StdioLaunch | undefined;
@@ -74,6 +74,8 @@ export class StdioTransport extends Connection {
   /** Reads lines on stdout that are not MCP; the first one is logged as a remark. */
   #noise: OutputRing | undefined;
   #timers: Set<unknown> | undefined;
+  /** The deadline of a line that is being skipped. */
+  #skipping: unknown;
   #child: ChildProcessWithoutNullStreams | undefined;
   #reader: LineReader | undefined;
   /** Number of times reading yielded to other servers. */
@@ -236,7 +238,7 @@ export class StdioTransport extends Connection {
   }
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
-    const reader = this.#createReader();
+    const reader = new LineReader(maxMessageBytes, this);
     this.#reader = reader;
     child.on('error', failStart);
     if (!hasPipes(child)) return;
@@ -285,37 +287,38 @@ export class StdioTransport extends Connection {
     });
   }
 
-  #createReader(): LineReader {
-    let skipping: unknown;
-    return new LineReader(maxMessageBytes, {
-      isSpent: () => this.stages.budget.isSpent,
-      onLine: (line) => this.#read(line),
-      onTooLong: () => this.lose(tooLong),
-      onSkipping: () => {
-        const wait = (): void => {
-          skipping = this.#after(skipMs, () => {
-            // Our own pause is not the server's delay.
-            if (this.stages.budget.isSpent) wait();
-            else this.lose(tooLong);
-          });
-        };
-        wait();
-      },
-      onSkippedBytes: (count) => this.stages.budget.charge(count / charactersPerWork),
-      onSkipped: (envelope) => {
-        this.#cancel(skipping);
-        const [answer] = refusedAnswer(envelope, tooManyBytes);
-        if (answer === undefined) this.lose(tooLong);
-        else this.#receive(answer);
-      },
-    });
+  isSpent(): boolean {
+    return this.stages.budget.isSpent;
   }
 
-  #read(line: string): void {
+  onLine(line: string): void {
     if (this.isOver) return;
     const messages = this.stages.read(line);
     if (messages.length === 0) this.#ignore(line);
     for (const message of messages) this.#receive(message);
+  }
+
+  onTooLong(): void {
+    this.lose(tooLong);
+  }
+
+  onSkipping(): void {
+    this.#skipping = this.#after(skipMs, () => {
+      // Our own pause is not the server's delay.
+      if (this.isSpent()) this.onSkipping();
+      else this.onTooLong();
+    });
+  }
+
+  onSkippedBytes(count: number): void {
+    this.stages.budget.charge(count / charactersPerWork);
+  }
+
+  onSkipped(envelope: Parameters<LineListeners['onSkipped']>[0]): void {
+    this.#cancel(this.#skipping);
+    const [answer] = refusedAnswer(envelope, tooManyBytes);
+    if (answer === undefined) this.onTooLong();
+    else this.#receive(answer);
   }
 
   #receive(message: JSONRPCMessage): void {
