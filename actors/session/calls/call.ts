@@ -140,7 +140,8 @@ function invalidResult(method: string, why: string): Error {
 export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
   readonly profile: ServerProfile | undefined;
   readonly #setup: CallerSetup;
-  readonly #requests: Requests;
+  /** Created for the first call: most servers of many get none for a long time. */
+  #requests: Requests | undefined;
   readonly #isModern: boolean;
   readonly #isAskable: boolean;
   /** Whether a wanted log level is sent with each request. */
@@ -157,8 +158,6 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     this.#isAskable = questions?.isAskable === true;
     if (!this.#isModern && this.#isAskable && questions !== undefined)
       this.#wire = new QuestionWire(connection, clock, questions);
-    const envelope = this.#isModern ? client.envelope() : undefined;
-    this.#requests = new Requests(clock, connection, envelope);
   }
 
   callTool(
@@ -204,17 +203,18 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
   ): Promise<Answer<Result>> {
     const refusal = this.#refusalOf(given, options);
     if (refusal !== undefined) return Promise.resolve({ failure: refusal });
-    const request = this.#requests.begin(options);
+    const requests = this.#openRequests();
+    const request = requests.begin(options);
     const hasStages = this.#isModern || this.#isAskable || options.party?.onQuestion !== undefined;
     return new Promise((resolve) => {
       const onFailure = (error: unknown): void => {
-        this.#requests.end(request);
+        requests.end(request);
         resolve({ failure: this.#failureOf(error, request) });
       };
       const onResult = (result: Fields): void => {
         try {
           const checked = hasStages ? (result as unknown as Result) : check(withoutType(result));
-          this.#requests.end(request);
+          requests.end(request);
           resolve({ result: checked });
         } catch (error) {
           onFailure(error);
@@ -225,8 +225,17 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
           (result) => onResult(result as unknown as Fields),
           onFailure,
         );
-      else this.#requests.send(request, outgoing, onResult, onFailure);
+      else requests.send(request, outgoing, onResult, onFailure);
     });
+  }
+
+  #openRequests(): Requests {
+    if (this.#requests === undefined) {
+      const { client, clock, connection } = this.#setup;
+      const envelope = this.#isModern ? client.envelope() : undefined;
+      this.#requests = new Requests(clock, connection, envelope, client.isClosed);
+    }
+    return this.#requests;
   }
 
   /** Sends a request whose server may ask questions before it answers. */
@@ -244,7 +253,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       const params = { ...outgoing.params, ...added };
       const meta = this.#isModern ? this.#metaOf(outgoing, round) : outgoing.meta;
       const sent = { ...outgoing, params, meta };
-      const result = await this.#requests.exchange(request, sent, onSending);
+      const result = await this.#openRequests().exchange(request, sent, onSending);
       if (!this.#isModern) return check(withoutType(result));
       const read = completed(outgoing.method, result, true);
       return read['resultType'] === undefined ? check(read) : (read as unknown as Result);
