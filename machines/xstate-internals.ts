@@ -108,11 +108,16 @@ export function indexTimers({ system }: AnyActorRef, clock: TimerClock): void {
   Object.assign(system, { scheduler });
 }
 
+const spentOptions = Object.freeze({});
+
 type Scheduler = AnyActorRef['system']['scheduler'];
 
 /**
  * Calls back with the inspection events of a system from now on, ahead of its inspectors. An inspector
  * instead gets a copy of each event, and the start of a hundred servers has thousands.
+ *
+ * An actor that starts from then on has no options afterwards, because those of thousands take a tenth
+ * of their memory. It reads them, and the input among them, no later than for the event of its start.
  */
 export function observeSystem(
   { system }: AnyActorRef,
@@ -122,6 +127,8 @@ export function observeSystem(
   const observed = (event: InspectionEvent): void => {
     callback(event);
     inform(event);
+    if (event.type === '@xstate.event' && event.event.type === 'xstate.init')
+      Object.assign(event.actorRef, { options: spentOptions });
   };
   Object.assign(system, { _sendInspectionEvent: observed });
 }
@@ -142,8 +149,6 @@ export function scheduledBy(ref: AnyActorRef): readonly ScheduledEvent[] {
 /** Target of an event that an effect sends to the parent. */
 export const parentTargetId = '#_parent';
 
-const spentOptions = Object.freeze({});
-
 interface ChildToSpawn {
   readonly id: string;
   readonly input: unknown;
@@ -155,8 +160,7 @@ interface ChildToSpawn {
  * slow, and stopping all of them takes quadratic time.
  *
  * Otherwise they behave like children of XState's `spawn`: they start after the transition that
- * spawned them, and their parent gets their events, their end and their errors. A ref has no options
- * once it has started, because those of thousands take a tenth of their memory. The chart itself
+ * spawned them, and their parent gets their events, their end and their errors. The chart itself
  * stops those that are left when it ends.
  *
  * @param src - the name of the children's logic in the chart's setup
@@ -176,11 +180,7 @@ export function spawnApart(
   };
   const execute = ({ defer }: AnyActorScope, refs: readonly AnyActorRef[]): void =>
     defer(() => {
-      for (const ref of refs) {
-        ref.start();
-        // An actor reads its options, and the input among them, no later than at its start.
-        Object.assign(ref, { options: spentOptions });
-      }
+      for (const ref of refs) ref.start();
     });
   // XState's own actions are such functions.
   return Object.assign(() => {}, { type: 'xstate.spawnApart', resolve, execute });

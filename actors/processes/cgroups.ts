@@ -27,7 +27,6 @@ import { hasProcessTable } from './process-table.ts';
 // and remain unseen.
 const maxDepth = 8;
 
-export type ServerCgroup = ReturnType<typeof cgroupAt>;
 export type RunCgroup = NonNullable<ReturnType<typeof openRunCgroup>>;
 
 /** Returns the name of a run's folder. */
@@ -45,7 +44,9 @@ export function openRunCgroup(run: string, own = ownCgroup()) {
     /** Creates a server's group; returns undefined if that fails. */
     create(server: number): ServerCgroup | undefined {
       const place = path.join(folder, String(server));
-      return isDone(() => mkdirSync(place, { recursive: true })) ? cgroupAt(place) : undefined;
+      return isDone(() => mkdirSync(place, { recursive: true }))
+        ? new ServerCgroup(place)
+        : undefined;
     },
     remove(): void {
       isDone(() => rmdirSync(folder));
@@ -53,20 +54,33 @@ export function openRunCgroup(run: string, own = ownCgroup()) {
   };
 }
 
-function cgroupAt(place: string) {
-  let joined: Promise<unknown> = Promise.resolve();
-  return {
-    /** Adds a process. Children that it starts later join the group; earlier ones do not. */
-    add(pid: number): void {
-      joined = Promise.all([joined, join(place, pid)]);
-    },
-    /** Resolves once every process that was added is in the group. */
-    joined: () => joined,
-    /** Lists the processes that run in the group. */
-    members: () => membersOf(place, 0),
-    /** Removes the group once nothing runs in it. */
-    remove: () => removeTree(place, 0),
-  };
+export class ServerCgroup {
+  readonly #place: string;
+  #joined: Promise<unknown> = Promise.resolve();
+
+  constructor(place: string) {
+    this.#place = place;
+  }
+
+  /** Adds a process. Children that it starts later join the group; earlier ones do not. */
+  add(pid: number): void {
+    this.#joined = Promise.all([this.#joined, join(this.#place, pid)]);
+  }
+
+  /** Resolves once every process that was added is in the group. */
+  joined(): Promise<unknown> {
+    return this.#joined;
+  }
+
+  /** Lists the processes that run in the group. */
+  members(): readonly number[] {
+    return membersOf(this.#place, 0);
+  }
+
+  /** Removes the group once nothing runs in it. */
+  remove(): void {
+    removeTree(this.#place, 0);
+  }
 }
 
 /**

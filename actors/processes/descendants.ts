@@ -82,13 +82,13 @@ export class ProcessFamilies {
   async descendantsOf(
     leader: number | undefined,
     mark: string,
-    cgroupMembers: () => readonly number[] = () => [],
+    cgroup?: { members(): readonly number[] },
   ): Promise<readonly number[]> {
     const marked = await findMarked(mark);
     if (leader === undefined || !hasProcessTable) return marked;
     await this.scanOne(leader);
     const family = this.membersOf(leader).map(({ pid }) => pid);
-    const others = [...family, ...cgroupMembers()].filter(
+    const others = [...family, ...(cgroup?.members() ?? [])].filter(
       (pid) => pid !== leader && !isMeantToStay(pid),
     );
     return [...new Set([...marked, ...others])];

@@ -159,7 +159,8 @@ export function createScan<Found>(
         next = undefined;
         return scanAll(read);
       });
-      before = next;
+      // The next scan waits for the end of this one, but must not keep what it found.
+      before = next.then(() => {});
     }
     return next;
   };

@@ -146,7 +146,7 @@ export class ProcessKeeper {
       ending: () => this.#families.scanOne(own),
       descendants: async () => {
         await cgroup?.joined();
-        return this.#families.descendantsOf(own, mark, cgroup?.members);
+        return this.#families.descendantsOf(own, mark, cgroup);
       },
       gone: () => {
         if (own !== undefined) this.#remove(own);

@@ -11,6 +11,7 @@ import type {
   ListOutcome,
   ProbeAnswer,
   ResolveOutcome,
+  SessionHandle,
   SessionId,
   StepFailed,
   WireFact,
@@ -21,20 +22,21 @@ import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
 import type { Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf } from '../transports/connection/failure.ts';
-import { createCaller } from './calls/call.ts';
+import { Caller, type CallerSetup } from './calls/call.ts';
 import type { AskableThings } from './calls/question.ts';
 import { SessionQuestions } from './calls/questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
 import { logLevelReconciler } from './catalog/reconcile.ts';
-import type { News } from './client.ts';
+import type { Client, News } from './client.ts';
 import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
-import { type Connected, Opening } from './opening-steps.ts';
+import { type Connected, Opening, type OpeningEvents } from './opening-steps.ts';
 import type { SessionPorts } from './ports.ts';
 import { createProbe, type Probe } from './probe.ts';
 
 const remarkCharacters = 2_000;
 // As long as a failure message may be.
 const messageCharacters = 500;
+const noLevel = (): undefined => undefined;
 const logMethod = 'notifications/message';
 
 /** Creates a session's I/O. */
@@ -43,21 +45,50 @@ export function createSessionIo(ports: SessionPorts) {
     new NetworkSession(id, ports, report);
 }
 
-class NetworkSession implements SessionIo {
+/** What there is once a session is open. Callers get it as its handle. */
+class OpenSession extends Caller implements SessionHandle {
+  readonly session: number;
+  readonly client: Client;
+  readonly catalog: SessionCatalog;
+  readonly questions: SessionQuestions | undefined;
+  /** Created for the first probe. */
+  probe: Probe | undefined;
+  readonly #onLogLevel: () => void;
+
+  constructor(
+    session: number,
+    catalog: SessionCatalog,
+    setup: CallerSetup,
+    onLogLevel: () => void,
+  ) {
+    super(setup);
+    this.session = session;
+    this.client = setup.client;
+    this.catalog = catalog;
+    this.questions = setup.questions;
+    this.#onLogLevel = onLogLevel;
+  }
+
+  reconcileWatched(): void {
+    this.catalog.reconcileWatched();
+  }
+
+  reconcileLogLevel(): void {
+    this.#onLogLevel();
+  }
+}
+
+// Its methods are the callbacks of its parts: a closure for each would take memory in every session.
+class NetworkSession implements SessionIo, OpeningEvents {
   readonly #id: SessionId;
   readonly #ports: SessionPorts;
   readonly #report: (fact: WireFact) => void;
   readonly #askable: AskableThings | undefined;
   readonly #opening: Opening;
-  #open:
-    | {
-        readonly catalog: SessionCatalog;
-        readonly questions: SessionQuestions | undefined;
-        readonly probe: Probe;
-      }
-    | undefined;
-  /** Aborted when calls may no longer be sent; the reason says how the session ends. */
-  readonly #over = new AbortController();
+  #open: OpenSession | undefined;
+  /** How the session ends; set when calls may no longer be sent. */
+  #ending: Ending | undefined;
+  #reconcileLogLevel: (() => void) | undefined;
 
   constructor(id: SessionId, ports: SessionPorts, report: (fact: WireFact) => void) {
     this.#id = id;
@@ -68,29 +99,37 @@ class NetworkSession implements SessionIo {
       kinds: questions.kinds,
       hasRoots: questions.roots() !== undefined,
     };
-    this.#opening = new Opening({
-      id,
-      ports,
-      questions: this.#askable,
-      events: {
-        sending: (method) => {
-          if (this.#open === undefined) report({ type: 'wire.sent', method });
-        },
-        remark: (line, stream) => this.#remark(line, stream),
-        broke: () => report({ type: 'wire.broke' }),
-        ended: (seen) => this.#ended(seen),
-        missed: () => this.#open?.catalog.missed(),
-        flooded: (failure) => report({ type: 'wire.impaired', reason: 'flooding', failure }),
-        calmed: (hasMissed) => {
-          report({ type: 'wire.recovered', reason: 'flooding' });
-          if (hasMissed) this.#open?.catalog.missed();
-        },
-        paused: () => report({ type: 'wire.paused' }),
-        resumed: () => report({ type: 'wire.resumed' }),
-      },
-      onNews: (news) => this.#hear(news),
-      onLost: (error) => this.#lose(error),
-    });
+    this.#opening = new Opening({ id, ports, questions: this.#askable, events: this });
+  }
+
+  sending(method: string): void {
+    const isStep = this.#opening.noteSent(method);
+    if (isStep && this.#open === undefined) this.#report({ type: 'wire.sent', method });
+  }
+
+  broke(): void {
+    this.#report({ type: 'wire.broke' });
+  }
+
+  missed(): void {
+    this.#open?.catalog.missed();
+  }
+
+  flooded(failure: Failure): void {
+    this.#report({ type: 'wire.impaired', reason: 'flooding', failure });
+  }
+
+  calmed(hasMissed: boolean): void {
+    this.#report({ type: 'wire.recovered', reason: 'flooding' });
+    if (hasMissed) this.missed();
+  }
+
+  paused(): void {
+    this.#report({ type: 'wire.paused' });
+  }
+
+  resumed(): void {
+    this.#report({ type: 'wire.resumed' });
   }
 
   async resolve(signal: AbortSignal): Promise<ResolveOutcome> {
@@ -144,7 +183,10 @@ class NetworkSession implements SessionIo {
   }
 
   probe(): void {
-    this.#open?.probe.ask();
+    const open = this.#open;
+    if (open === undefined) return;
+    open.probe ??= createProbe(open.client, (answer, error) => this.#onProbed(answer, error));
+    open.probe.ask();
   }
 
   publish(): void {
@@ -163,49 +205,38 @@ class NetworkSession implements SessionIo {
 
   #opened({ client, connection, era }: Connected): ConnectOutcome {
     const { actorId, server, session } = this.#id;
-    const { clock, questions: ports, logLevel = () => undefined } = this.#ports;
+    const { clock, questions: ports, logLevel = noLevel } = this.#ports;
     const { secrets } = this.#opening;
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     const questions =
       ports &&
       this.#askable &&
       new SessionQuestions({
-        ...this.#askable,
         server,
         ports,
+        kinds: this.#askable.kinds,
+        hasRoots: this.#askable.hasRoots,
         secrets,
         onDeclined: (reason) => this.#declined(reason),
       });
-    const probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
-    this.#open = { catalog, questions, probe };
-    const reconcileLogLevel = logLevelReconciler(
-      client,
-      clock,
-      () => this.#isOpen(),
-      logLevel,
-      (error) => {
-        const { message } = this.#classify(this.#describe(error), 'logging/setLevel');
-        this.#remark(`does not accept a log level: ${message}`);
-      },
-    );
-    const caller = createCaller({
+    const setup: CallerSetup = {
       server,
       clock,
       client,
       connection,
       secrets,
       questions,
-      over: this.#over.signal,
+      ending: () => this.#ending,
       toolNamed: (name) => catalog.toolNamed(name),
       logLevel,
       rules: () => this.#rules(),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
-    });
-    const reconcileWatched = (): void => catalog.reconcileWatched();
-    const handle = { ...caller, session, reconcileWatched, reconcileLogLevel };
-    this.#ports.registry.opened(actorId, handle);
+    };
+    const open = new OpenSession(session, catalog, setup, () => this.#onLogLevel(client));
+    this.#open = open;
+    this.#ports.registry.opened(actorId, open);
     catalog.start();
-    reconcileLogLevel();
+    open.reconcileLogLevel();
     const { pid } = connection;
     return {
       type: 'connected',
@@ -214,6 +245,22 @@ class NetworkSession implements SessionIo {
       ...(pid !== undefined && { pid }),
       offers: catalog.offers,
     };
+  }
+
+  #onLogLevel(client: Client): void {
+    const { clock, logLevel = noLevel } = this.#ports;
+    if (logLevel() === undefined) return;
+    this.#reconcileLogLevel ??= logLevelReconciler(
+      client,
+      clock,
+      () => this.#isOpen(),
+      logLevel,
+      (error) => {
+        const { message } = this.#classify(this.#describe(error), 'logging/setLevel');
+        this.remark(`does not accept a log level: ${message}`);
+      },
+    );
+    this.#reconcileLogLevel();
   }
 
   #createCatalog(client: Connected['client'], hasHeaders: boolean): SessionCatalog {
@@ -225,7 +272,7 @@ class NetworkSession implements SessionIo {
       secrets: this.#opening.secrets,
       isOpen: () => this.#isOpen(),
       report: (fact) => this.#report(fact),
-      remark: (line) => this.#remark(line),
+      remark: (line) => this.remark(line),
       describe: (error, asked) => {
         const seen = this.#describe(error);
         const failure = this.#opening.doubted(this.#classify(seen, asked));
@@ -245,8 +292,8 @@ class NetworkSession implements SessionIo {
     return { type: 'failed', failure, at: this.#ports.clock.now() };
   }
 
-  #hear(news: News): void {
-    if (this.#over.signal.aborted) return;
+  hear(news: News): void {
+    if (this.#ending !== undefined) return;
     const catalog = this.#open?.catalog;
     if (news.about === 'resource') catalog?.updated(news.uri);
     else if (news.about === 'message') {
@@ -281,7 +328,7 @@ class NetworkSession implements SessionIo {
     return this.#open === undefined ? this.#opening.phase : 'ready';
   }
 
-  #ended(seen: Seen): void {
+  ended(seen: Seen): void {
     const failure = classifyFailure({ ...seen, phase: this.#phase }, this.#rules());
     const message = this.#endInWords(failure, seen);
     this.#announceEnd('wire.ended', {
@@ -301,7 +348,7 @@ class NetworkSession implements SessionIo {
   }
 
   /** Called when the server no longer responds, so the open connection is lost. */
-  #lose(error: unknown): void {
+  lost(error: unknown): void {
     const seen = this.#describe(error);
     const described = { ...seen, phase: this.#phase };
     this.#announceEnd('wire.lost', asLoss(this.#classify(seen), described, this.#rules()));
@@ -324,10 +371,10 @@ class NetworkSession implements SessionIo {
     this.#open?.catalog.stop();
     this.#open?.questions?.stop();
     this.#opening.stop();
-    this.#open?.probe.stop();
+    this.#open?.probe?.stop();
     const { actorId, session } = this.#id;
     if (this.#isOpen()) this.#ports.registry.closed(actorId, session);
-    if (this.#open !== undefined) this.#over.abort(how);
+    if (this.#open !== undefined) this.#ending ??= how;
   }
 
   #describe(error: unknown): Seen {
@@ -344,13 +391,13 @@ class NetworkSession implements SessionIo {
 
   /** Reports it to the log, and to the clients whose calls are in flight. */
   #declined(reason: string): void {
-    this.#remark(`declined its question: ${reason}`);
+    this.remark(`declined its question: ${reason}`);
     const data = `declined a question of the server: ${reason}`;
     const params = { level: 'warning', logger: 'mcp-troupe', data };
     this.#ports.notified?.(this.#id.server, logMethod, params);
   }
 
-  #remark(line: string, stream: LogStream = 'troupe'): void {
+  remark(line: string, stream: LogStream = 'troupe'): void {
     const { server, session } = this.#id;
     // Lines from the server's own streams were redacted before they were cut.
     const clean = stream === 'troupe' ? redactWords(line, this.#opening.secrets) : line;
@@ -358,6 +405,6 @@ class NetworkSession implements SessionIo {
   }
 
   #isOpen(): boolean {
-    return this.#open !== undefined && !this.#over.signal.aborted;
+    return this.#open !== undefined && this.#ending === undefined;
   }
 }

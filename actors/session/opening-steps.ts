@@ -46,15 +46,19 @@ import type { SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
+export interface OpeningEvents extends ConnectionEvents {
+  /** Called with each notification. */
+  hear(news: News): void;
+  /** Called when an open connection turns out to be lost. */
+  lost(error: unknown): void;
+}
+
 interface OpeningSetup {
   readonly id: SessionId;
   readonly ports: SessionPorts;
-  readonly events: ConnectionEvents;
+  readonly events: OpeningEvents;
   /** The questions to announce; absent if none. */
   readonly questions: AskableThings | undefined;
-  readonly onNews: (news: News) => void;
-  /** Called when an open connection turns out to be lost. */
-  readonly onLost: (error: unknown) => void;
 }
 
 /** A client that has finished its handshake. */
@@ -178,17 +182,28 @@ export class Opening {
     const isRemote = resolved.type !== 'stdio' && resolved.type !== 'memory';
     const remote = isRemote ? await this.#loadRemote() : undefined;
     signal.throwIfAborted();
-    const { questions } = this.#setup;
+    const { questions, events } = this.#setup;
     const client = createClient(
       era.negotiation,
-      this.#setup.onNews,
+      (news) => events.hear(news),
       questions && capabilitiesFor(questions),
     );
     await this.#carry(resolved, client, remote, signal);
     const connection = this.#connection as Connection;
     await client.connect(connection.transport, prior);
     signal.throwIfAborted();
+    // Its environment is no longer needed; a new session resolves its own.
+    if (resolved.type === 'stdio') this.#resolved = undefined;
     return { client, connection, era: this.#noteEra(client, target, prior) };
+  }
+
+  /** Called before a message is sent; returns whether it is a request of the handshake. */
+  noteSent(method: string): boolean {
+    if (this.#sent === 'notifications/initialized') return false;
+    this.#sent = method;
+    if (method.startsWith('notifications/')) return false;
+    this.#asked = method;
+    return true;
   }
 
   /** Called when a failed request suggests that the server may be gone. */
@@ -403,7 +418,7 @@ export class Opening {
     }
     if (remote === undefined) return;
     const { type } = resolved;
-    const { onLost, events } = this.#setup;
+    const { events } = this.#setup;
     const endpoint = {
       ...(await remote.openEndpoint(resolved.endpoint, (line) => events.remark(line))),
       ...this.#freshHeaders(resolved.endpoint),
@@ -416,7 +431,9 @@ export class Opening {
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     // The authenticator sends headers that may change.
     const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
-    const made = await remote.connectRemote(type, sent, authorized, client, onLost);
+    const made = await remote.connectRemote(type, sent, authorized, client, (error) =>
+      events.lost(error),
+    );
     signal.throwIfAborted();
     this.#liveness = made.liveness;
     this.#connection = made.connection;
@@ -427,19 +444,10 @@ export class Opening {
     return {
       clock: this.#ports.clock,
       secrets: this.secrets,
-      events: { ...this.#setup.events, sending: (method) => this.#noteSent(method) },
+      events: this.#setup.events,
       policy: () => this.policy(),
       ...(kept !== undefined && { kept }),
     };
-  }
-
-  #noteSent(method: string): void {
-    if (this.#sent === 'notifications/initialized') return;
-    this.#sent = method;
-    // The chart follows requests only.
-    if (method.startsWith('notifications/')) return;
-    this.#asked = method;
-    this.#setup.events.sending(method);
   }
 }
 

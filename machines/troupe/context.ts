@@ -108,7 +108,13 @@ export type TroupeEvent =
 
 export type TroupeEmitted =
   /** `at` is when the settings that caused the pass were read. */
-  | { readonly type: 'reconciled'; readonly plan: readonly Step[]; readonly at?: number }
+  | {
+      readonly type: 'reconciled';
+      readonly plan: readonly Step[];
+      /** The number of steps that change something. */
+      readonly changeCount: number;
+      readonly at?: number;
+    }
   | { readonly type: 'actor.broke'; readonly actorId: string; readonly message: string }
   /** Commands for the settings source, which listens to the root. */
   | SettingsCommand;

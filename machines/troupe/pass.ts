@@ -124,7 +124,10 @@ export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome 
   // Without a budget, the end of one server changes nothing for the others.
   const pass = passOf(context, isEnforced ? cause : { ...cause, ...defined({ only: cause.heir }) });
   const at = event.type === 'settings.loaded' ? { at: event.at } : {};
-  return { ...outcomeOf(context, pass), news: { type: 'reconciled', plan: pass.plan, ...at } };
+  const { plan } = pass;
+  const changes = plan.filter((step): step is Change => step.step !== 'keep');
+  const news = { type: 'reconciled', plan, changeCount: changes.length, ...at } as const;
+  return { ...outcomeOf(context, changes, pass.wanted), news };
 }
 
 function causeOf(event: TroupeEvent): Cause {
@@ -145,15 +148,20 @@ function causeOf(event: TroupeEvent): Cause {
   return { due: { server, why: 'its handover broke' } };
 }
 
+type Change = Step & { readonly step: Exclude<StepKind, 'keep'> };
+
 /** Computes the outcome of a pass's steps. */
-function outcomeOf(context: TroupeContext, { plan, wanted }: Pass): Outcome {
+function outcomeOf(
+  context: TroupeContext,
+  steps: readonly Change[],
+  wanted: Pass['wanted'],
+): Outcome {
   const changes = new Map<string, LiveServer>();
   const births: ServerInput[] = [];
   const handovers: HandoverInput[] = [];
   const orders: Order[] = [];
   const born = new Set<string>();
-  for (const { server, step } of plan) {
-    if (step === 'keep') continue;
+  for (const { server, step } of steps) {
     const now = changes.get(server) ?? context.live.get(server);
     const spawnCount = context.spawnCount + born.size;
     const move = moveOf(step, now, wanted(server), `${server}.${spawnCount % 2}`);
@@ -176,7 +184,7 @@ function outcomeOf(context: TroupeContext, { plan, wanted }: Pass): Outcome {
 }
 
 function moveOf(
-  step: Exclude<StepKind, 'keep'>,
+  step: Change['step'],
   now: LiveServer | undefined,
   wanted: AdmittedServer | undefined,
   newId: string,

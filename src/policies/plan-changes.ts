@@ -48,9 +48,27 @@ export function planChanges(
   for (const server of desired) {
     const now = live.get(server.desired.name);
     if (now !== undefined) liveCount += 1;
-    for (const each of stepsFor(server, now, present)) steps.push(each);
+    // Usually one of thousands differs, and the others need no list of steps each.
+    if (isApplied(server, now, present)) steps.push(step(server.desired.name, 'keep', 'unchanged'));
+    else steps.push(...stepsFor(server, now, present));
   }
   return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
+}
+
+/** Returns whether a server runs alone and exactly as it should. */
+function isApplied(
+  { desired, verdict }: AdmittedServer,
+  live: LiveServer | undefined,
+  { digestOf }: PresentServers,
+): boolean {
+  return (
+    live !== undefined &&
+    live.leaving === false &&
+    live.beside === undefined &&
+    live.generation === desired.generation &&
+    live.verdict === verdict &&
+    live.settingsDigest === digestOf(desired)
+  );
 }
 
 function stepsOfUnwanted(

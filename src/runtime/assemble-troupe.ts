@@ -13,7 +13,6 @@ import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { serverNamed } from '../policies/admission/server-place.ts';
-import { changesNothing } from '../policies/plan-changes.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
 import { loginRequests } from './login-requests.ts';
@@ -242,8 +241,8 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
   const endWatch = parts.watchSleep?.(() => root.send({ type: 'system.woke' }));
   root.on('reconciled', (event) => {
     const durationMs = progress.noteReconciled(event);
-    const { plan } = event;
-    if (!changesNothing(plan)) services.listeners.emit('reconciled', { plan, durationMs });
+    const { plan, changeCount } = event;
+    if (changeCount > 0) services.listeners.emit('reconciled', { plan, durationMs });
   });
   approvals.follow();
   root.on('actor.broke', ({ actorId, message }) => parts.report(brokenActor(actorId), message));

@@ -34,15 +34,8 @@ export const realClock: Clock = {
     const dueAt = performance.now() + waitMs;
     const timer = setTimeout(() => {
       if (performance.now() - dueAt < lateMs) callback();
-      else afterTurns(drainTurns);
+      else drain(timer, drainTurns, callback);
     }, waitMs);
-    const afterTurns = (count: number): void => {
-      const turn = setImmediate(() => {
-        if (count > 1) afterTurns(count - 1);
-        else callback();
-      });
-      draining.set(timer, turn);
-    };
     return timer;
   },
   clearTimeout: (handle) => {
@@ -51,3 +44,11 @@ export const realClock: Clock = {
     if (turn !== undefined) clearImmediate(turn);
   },
 };
+
+function drain(timer: NodeJS.Timeout, turns: number, callback: () => void): void {
+  const turn = setImmediate(() => {
+    if (turns > 1) drain(timer, turns - 1, callback);
+    else callback();
+  });
+  draining.set(timer, turn);
+}

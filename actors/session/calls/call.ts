@@ -32,6 +32,7 @@ import {
 import { describeError, endOf } from '../../transports/connection/failure.ts';
 import type { Client } from '../client.ts';
 import { completed, withoutType } from '../handshake-answers.ts';
+import type { Ending } from '../leaf-actors.ts';
 import {
   InputRequiredError,
   inRounds,
@@ -65,11 +66,8 @@ export interface CallerSetup {
   readonly secrets: readonly string[];
   /** Answers the server's questions; absent if there can be none. */
   readonly questions?: SessionQuestions | undefined;
-  /**
-   * Aborted as soon as the session starts to end; nothing is sent from then on. The abort reason
-   * says how the session ends.
-   */
-  readonly over: AbortSignal;
+  /** Returns how the session ends, as soon as it starts to; nothing is sent from then on. */
+  readonly ending: () => Ending | undefined;
   readonly toolNamed: (name: string) => ListedTool | undefined;
   /** The wanted log level of a modern server, which is sent with each request. */
   readonly logLevel: () => LogLevel | undefined;
@@ -138,49 +136,13 @@ function invalidResult(method: string, why: string): Error {
   return Object.assign(error, { code: 'INVALID_RESULT' });
 }
 
-/** Creates the part of a session's handle that sends requests. */
-export function createCaller(
-  setup: CallerSetup,
-): Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
-  const { client, connection, toolNamed } = setup;
-  const sender = new Sender(setup);
-  const hasHeaders = sender.isModern && connection.kind === 'http';
-  return {
-    profile: profileOf(client),
-    callTool: (name, args, options) => {
-      const outgoing = {
-        method: 'tools/call' as const,
-        params: { name, arguments: args },
-        meta: options.meta,
-      };
-      // Arguments are checked here, because JSON silently omits functions.
-      if (!hasHeaders) return sender.send(args, outgoing, options, checkTool);
-      try {
-        const headers = argumentHeaders(toolNamed(name)?.inputSchema, args);
-        return sender.send(args, { ...outgoing, headers }, options, checkTool);
-      } catch (error) {
-        // An argument that throws when it is read.
-        const why = error instanceof Error ? error.message : String(error);
-        return Promise.resolve({ failure: invalidArguments(redactWords(why, setup.secrets)) });
-      }
-    },
-    request: ({ method, params }, options) => {
-      const { capability } = shapes[method];
-      if (!setup.over.aborted && client.getServerCapabilities()?.[capability] === undefined) {
-        const message = `The server does not offer ${capability}.`;
-        return Promise.resolve({ failure: failed('unsupported', false, message) });
-      }
-      const outgoing = { method, params: { ...params }, meta: options.meta };
-      return sender.send(params, outgoing, options, checkFor(method));
-    },
-  };
-}
-
-/** Sends requests, in rounds where the server asks questions first. */
-class Sender {
-  readonly isModern: boolean;
+/** Sends the requests of callers, in rounds where the server asks questions first. */
+export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
+  readonly profile: ServerProfile | undefined;
   readonly #setup: CallerSetup;
-  readonly #requests: Requests;
+  /** Created for the first call: most servers of many get none for a long time. */
+  #requests: Requests | undefined;
+  readonly #isModern: boolean;
   readonly #isAskable: boolean;
   /** Whether a wanted log level is sent with each request. */
   readonly #isLogging: boolean;
@@ -190,15 +152,50 @@ class Sender {
   constructor(setup: CallerSetup) {
     const { client, clock, connection, questions } = setup;
     this.#setup = setup;
-    this.isModern = client.getProtocolEra() === 'modern';
-    this.#isLogging = this.isModern && client.getServerCapabilities()?.logging !== undefined;
+    this.profile = profileOf(client);
+    this.#isModern = client.getProtocolEra() === 'modern';
+    this.#isLogging = this.#isModern && client.getServerCapabilities()?.logging !== undefined;
     this.#isAskable = questions?.isAskable === true;
-    if (!this.isModern && this.#isAskable && questions !== undefined)
+    if (!this.#isModern && this.#isAskable && questions !== undefined)
       this.#wire = new QuestionWire(connection, clock, questions);
-    this.#requests = new Requests(clock, connection, this.isModern ? client.envelope() : undefined);
   }
 
-  send<Result extends object>(
+  callTool(
+    ...[name, args, options]: Parameters<SessionHandle['callTool']>
+  ): Promise<Answer<ToolResult>> {
+    const { connection, toolNamed, secrets } = this.#setup;
+    const outgoing = {
+      method: 'tools/call' as const,
+      params: { name, arguments: args },
+      meta: options.meta,
+    };
+    // Arguments are checked here, because JSON silently omits functions.
+    if (!this.#isModern || connection.kind !== 'http')
+      return this.#send(args, outgoing, options, checkTool);
+    try {
+      const headers = argumentHeaders(toolNamed(name)?.inputSchema, args);
+      return this.#send(args, { ...outgoing, headers }, options, checkTool);
+    } catch (error) {
+      // An argument that throws when it is read.
+      const why = error instanceof Error ? error.message : String(error);
+      return Promise.resolve({ failure: invalidArguments(redactWords(why, secrets)) });
+    }
+  }
+
+  request(
+    ...[{ method, params }, options]: Parameters<SessionHandle['request']>
+  ): Promise<Answer<Fields>> {
+    const { client, ending } = this.#setup;
+    const { capability } = shapes[method];
+    if (ending() === undefined && client.getServerCapabilities()?.[capability] === undefined) {
+      const message = `The server does not offer ${capability}.`;
+      return Promise.resolve({ failure: failed('unsupported', false, message) });
+    }
+    const outgoing = { method, params: { ...params }, meta: options.meta };
+    return this.#send(params, outgoing, options, checkFor(method));
+  }
+
+  #send<Result extends object>(
     given: unknown,
     outgoing: Outgoing,
     options: SessionCallOptions,
@@ -206,17 +203,18 @@ class Sender {
   ): Promise<Answer<Result>> {
     const refusal = this.#refusalOf(given, options);
     if (refusal !== undefined) return Promise.resolve({ failure: refusal });
-    const request = this.#requests.begin(options);
-    const hasStages = this.isModern || this.#isAskable || options.party?.onQuestion !== undefined;
+    const requests = this.#openRequests();
+    const request = requests.begin(options);
+    const hasStages = this.#isModern || this.#isAskable || options.party?.onQuestion !== undefined;
     return new Promise((resolve) => {
       const onFailure = (error: unknown): void => {
-        this.#requests.end(request);
+        requests.end(request);
         resolve({ failure: this.#failureOf(error, request) });
       };
       const onResult = (result: Fields): void => {
         try {
           const checked = hasStages ? (result as unknown as Result) : check(withoutType(result));
-          this.#requests.end(request);
+          requests.end(request);
           resolve({ result: checked });
         } catch (error) {
           onFailure(error);
@@ -227,8 +225,17 @@ class Sender {
           (result) => onResult(result as unknown as Fields),
           onFailure,
         );
-      else this.#requests.send(request, outgoing, onResult, onFailure);
+      else requests.send(request, outgoing, onResult, onFailure);
     });
+  }
+
+  #openRequests(): Requests {
+    if (this.#requests === undefined) {
+      const { client, clock, connection } = this.#setup;
+      const envelope = this.#isModern ? client.envelope() : undefined;
+      this.#requests = new Requests(clock, connection, envelope, client.isClosed);
+    }
+    return this.#requests;
   }
 
   /** Sends a request whose server may ask questions before it answers. */
@@ -244,15 +251,15 @@ class Sender {
       onSending?: (id: number) => void,
     ): Promise<Result> => {
       const params = { ...outgoing.params, ...added };
-      const meta = this.isModern ? this.#metaOf(outgoing, round) : outgoing.meta;
+      const meta = this.#isModern ? this.#metaOf(outgoing, round) : outgoing.meta;
       const sent = { ...outgoing, params, meta };
-      const result = await this.#requests.exchange(request, sent, onSending);
-      if (!this.isModern) return check(withoutType(result));
+      const result = await this.#openRequests().exchange(request, sent, onSending);
+      if (!this.#isModern) return check(withoutType(result));
       const read = completed(outgoing.method, result, true);
       return read['resultType'] === undefined ? check(read) : (read as unknown as Result);
     };
     const rounds = { clock, questions, party, request };
-    if (this.isModern) {
+    if (this.#isModern) {
       if (round !== undefined) return exchange(paramsOf(round));
       return withVisit(rounds, () => inRounds(rounds, exchange));
     }
@@ -276,7 +283,7 @@ class Sender {
 
   #refusalOf(given: unknown, { signal }: SessionCallOptions): CallFailure | undefined {
     if (isAborted(signal)) return cancelled(false);
-    if (this.#setup.over.aborted) return failed('notSent', false, closedMessage);
+    if (this.#setup.ending() !== undefined) return failed('notSent', false, closedMessage);
     return isRecord(given) ? undefined : invalidArguments('they are not an object');
   }
 
@@ -334,7 +341,7 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   const era = setup.client.getProtocolEra() === 'modern' ? 'modern' : 'legacy';
   const verdict = verdictOf(failure, seen, { kind: setup.connection.kind, era });
   const isLost = verdict.reason === 'crashed' || verdict.reason === 'streamLost';
-  if (isLost && setup.over.reason === 'orderly') return cutOff(setup);
+  if (isLost && setup.ending() === 'orderly') return cutOff(setup);
   return {
     ...verdict,
     message: printableLine(inWords(seen), messageCharacters),

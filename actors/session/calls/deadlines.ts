@@ -21,7 +21,6 @@ export class Deadlines<Kind extends Deadline = Deadline> {
   #timer: unknown;
   /** When the timer fires; Infinity while there is none. */
   #timerAt = Number.POSITIVE_INFINITY;
-  readonly #onTimer = (): void => this.#endLate();
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -56,7 +55,7 @@ export class Deadlines<Kind extends Deadline = Deadline> {
     this.#stopTimer();
     this.#timerAt = dueAt;
     const delayMs = Math.min(Math.max(0, dueAt - this.clock.now()), longestTimerMs);
-    this.#timer = this.clock.setTimeout(this.#onTimer, delayMs);
+    this.#timer = this.clock.setTimeout(() => this.#endLate(), delayMs);
   }
 
   #stopTimer(): void {

@@ -22,9 +22,10 @@ export interface SessionQuestionsSetup {
 
 export class SessionQuestions {
   readonly #setup: SessionQuestionsSetup;
-  readonly #open = new Set<AbortController>();
+  /** Created for the first question, like what follows. */
+  #open: Set<AbortController> | undefined;
   /** Listeners by elicitation id; several calls may wait for the same one. */
-  readonly #completions = new Map<string, Set<() => void>>();
+  #completions: Map<string, Set<() => void>> | undefined;
   #stopWatch: (() => void) | undefined;
   #isOver = false;
 
@@ -77,6 +78,7 @@ export class SessionQuestions {
     const wanted = new AbortController();
     const withdraw = (): void => wanted.abort();
     // A set instead of event listeners, because Node warns of a leak when one signal has many.
+    this.#open ??= new Set();
     this.#open.add(wanted);
     signal.addEventListener('abort', withdraw, { once: true });
     if (signal.aborted || this.isOver) withdraw();
@@ -90,17 +92,18 @@ export class SessionQuestions {
 
   /** Calls back when the server reports that an elicitation is complete. */
   onCompleted(elicitationId: string, callback: () => void): () => void {
-    const waiting = this.#completions.get(elicitationId) ?? new Set();
-    this.#completions.set(elicitationId, waiting.add(callback));
+    const completions = (this.#completions ??= new Map<string, Set<() => void>>());
+    const waiting = completions.get(elicitationId) ?? new Set();
+    completions.set(elicitationId, waiting.add(callback));
     return () => {
       waiting.delete(callback);
-      if (waiting.size === 0) this.#completions.delete(elicitationId);
+      if (waiting.size === 0) completions.delete(elicitationId);
     };
   }
 
   completed(elicitationId: unknown): void {
     if (typeof elicitationId !== 'string') return;
-    for (const callback of this.#completions.get(elicitationId) ?? []) callback();
+    for (const callback of this.#completions?.get(elicitationId) ?? []) callback();
   }
 
   onRootsChanged(callback: () => void): void {
@@ -111,6 +114,6 @@ export class SessionQuestions {
   stop(): void {
     this.#stopWatch?.();
     this.#isOver = true;
-    for (const wanted of this.#open) wanted.abort();
+    for (const wanted of this.#open ?? []) wanted.abort();
   }
 }

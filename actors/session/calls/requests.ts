@@ -85,9 +85,15 @@ export class Requests {
   readonly #deadlines: Deadlines<OpenRequest>;
   /** The places of the requests with a message in flight, by the id of that message. */
   readonly #inFlight = new Map<number, number>();
-  #isClosed = false;
+  #isClosed: boolean;
 
-  constructor(clock: Clock, connection: Connection, envelope: Fields | undefined) {
+  constructor(
+    clock: Clock,
+    connection: Connection,
+    envelope: Fields | undefined,
+    isClosed = false,
+  ) {
+    this.#isClosed = isClosed;
     this.#connection = connection;
     this.#envelope = envelope;
     this.#deadlines = new Deadlines(clock);

@@ -48,22 +48,25 @@ const sideKinds: Readonly<Record<Exclude<ListName, 'tools'>, readonly ListKind<u
 
 export class SessionCatalog {
   readonly #setup: SessionCatalogSetup;
-  readonly #changed = new Set<string>();
+  /** Watched resources that have changed; this and what follows is rarely in use. */
+  #changed: Set<string> | undefined;
   /** Listens for changes; modern servers only. */
   readonly #listening: Listening | undefined;
-  readonly #reconcileSubscriptions: () => void;
-  readonly #outdated = new Set<ListName>();
-  readonly #agreed = new Set<string>();
+  #reconcileSubscriptions: (() => void) | undefined;
+  #outdated: readonly ListName[] = [];
+  #agreed: ReadonlySet<string> | undefined;
   /** Each list's gap, by method; the same gap is logged only once. */
-  readonly #gaps = new Map<string, string | undefined>();
-  /** Tools by name; undefined until the first list. */
+  #gaps: Map<string, string> | undefined;
+  /** Whether the tools have been listed. */
+  #hasTools = false;
+  /** Tools by name, if their arguments may have to be repeated in headers. */
   #tools: ReadonlyMap<string, ListedTool> | undefined;
   /** Kinds of other lists that this session has stored. */
-  readonly #sides = new Set<ListKind<unknown>>();
+  #sides: readonly ListKind<unknown>[] = [];
 
   constructor(setup: SessionCatalogSetup) {
     this.#setup = setup;
-    const { client, isOpen, ports, id } = setup;
+    const { client, ports } = setup;
     if (client.getProtocolEra() === 'modern')
       this.#listening = new Listening({
         client,
@@ -72,17 +75,6 @@ export class SessionCatalog {
         onAgreed: (filter) => this.#onAgreed(filter),
         onGap: () => this.missed(),
       });
-    this.#reconcileSubscriptions = subscriptionReconciler({
-      client,
-      clock: ports.clock,
-      isOpen,
-      wanted: () => ports.watched.of(id.server),
-      onSubscribed: (uri) => this.updated(uri),
-      onRefused: (uri, error) => {
-        const { failure } = setup.describe(error, 'resources/subscribe');
-        setup.remark(`changes of ${uri} cannot be watched: ${failure.message}`);
-      },
-    });
   }
 
   /** Reconciles the subscriptions with the resources that hosts watch. */
@@ -90,10 +82,26 @@ export class SessionCatalog {
     const { client, isOpen, ports, id, remark } = this.#setup;
     if (!isOpen()) return;
     if (this.#listening !== undefined) this.#listening.update();
-    else if (client.getServerCapabilities()?.resources?.subscribe === true)
+    else if (client.getServerCapabilities()?.resources?.subscribe === true) {
+      this.#reconcileSubscriptions ??= this.#createReconciler();
       this.#reconcileSubscriptions();
-    else if (ports.watched.of(id.server).length > 0)
+    } else if (ports.watched.of(id.server).length > 0)
       remark('does not support subscriptions to single resources');
+  }
+
+  #createReconciler(): () => void {
+    const { client, isOpen, ports, id, describe, remark } = this.#setup;
+    return subscriptionReconciler({
+      client,
+      clock: ports.clock,
+      isOpen,
+      wanted: () => ports.watched.of(id.server),
+      onSubscribed: (uri) => this.updated(uri),
+      onRefused: (uri, error) => {
+        const { failure } = describe(error, 'resources/subscribe');
+        remark(`changes of ${uri} cannot be watched: ${failure.message}`);
+      },
+    });
   }
 
   /** Called when the session is open. */
@@ -117,7 +125,7 @@ export class SessionCatalog {
 
   /** Fetches and stores a list. Rejects only if the signal is aborted. */
   async list(list: ListName, signal: AbortSignal): Promise<ListOutcome> {
-    this.#outdated.delete(list);
+    this.#outdated = this.#outdated.filter((outdated) => outdated !== list);
     if (list === 'tools') return this.#listTools(signal);
     const lists = sideKinds[list].map((kind) => this.#listSide(kind, signal));
     const failure = (await Promise.all(lists)).find((gap) => gap !== undefined);
@@ -132,8 +140,8 @@ export class SessionCatalog {
    * fetched again.
    */
   listChanged(list: ListName): void {
-    if (this.#outdated.has(list)) return;
-    this.#outdated.add(list);
+    if (this.#outdated.includes(list)) return;
+    this.#outdated = [...this.#outdated, list];
     this.#setup.report({ type: `${list}.changed` });
   }
 
@@ -141,7 +149,8 @@ export class SessionCatalog {
   updated(uri: string): void {
     const { ports, id, report } = this.#setup;
     if (!ports.watched.of(id.server).includes(uri)) return;
-    const isFirst = this.#changed.size === 0;
+    const isFirst = this.#changed === undefined;
+    this.#changed ??= new Set();
     this.#changed.add(uri);
     if (isFirst) report({ type: 'resource.updated' });
   }
@@ -155,8 +164,8 @@ export class SessionCatalog {
   /** Reports which watched resources changed. */
   publish(): void {
     const { isOpen, ports, id } = this.#setup;
-    const uris = [...this.#changed];
-    this.#changed.clear();
+    const uris = [...(this.#changed ?? [])];
+    this.#changed = undefined;
     if (isOpen() && uris.length > 0) ports.watched.changed(id.server, uris);
   }
 
@@ -166,7 +175,7 @@ export class SessionCatalog {
    */
   #watched(): Iterable<string> {
     const { ports, id } = this.#setup;
-    return this.#listening === undefined ? ports.watched.of(id.server) : this.#agreed;
+    return this.#listening === undefined ? ports.watched.of(id.server) : (this.#agreed ?? []);
   }
 
   #offers(kind: ListName): boolean {
@@ -187,13 +196,14 @@ export class SessionCatalog {
   }
 
   #putTools(list: ItemList<ListedTool>): ListOutcome {
-    const { client, ports, id, secrets } = this.#setup;
+    const { client, ports, id, secrets, hasHeaders } = this.#setup;
     const gap = this.#gapIn(list, toolKind.method, 'tools') ?? null;
     // A session without any list could not be used at all, so only a later list may fail here.
-    if (this.#tools !== undefined && gap !== null && list.items.length === 0)
+    if (this.#hasTools && gap !== null && list.items.length === 0)
       return { type: 'failed', failure: gap };
-    if (this.#tools === undefined) this.#putMissing();
-    this.#tools = new Map(list.items.map((tool) => [tool.name, tool]));
+    if (!this.#hasTools) this.#putMissing();
+    this.#hasTools = true;
+    if (hasHeaders) this.#tools = new Map(list.items.map((tool) => [tool.name, tool]));
     const instructions = client.getInstructions();
     ports.catalogs.put(id, list.items, {
       ...(instructions !== undefined && {
@@ -237,9 +247,9 @@ export class SessionCatalog {
 
   #putSide(kind: ListKind<unknown>, list: ItemList<unknown>) {
     const gap = this.#gapIn(list, kind.method, kind.many);
-    const isFirst = !this.#sides.has(kind);
+    const isFirst = !this.#sides.includes(kind);
     if (!isFirst && gap !== undefined && list.items.length === 0) return { gap, isMissing: true };
-    this.#sides.add(kind);
+    if (isFirst) this.#sides = [...this.#sides, kind];
     const lists: Partial<Record<string, readonly unknown[]>> = {
       [fieldOf[kind.method]]: list.items,
     };
@@ -254,9 +264,14 @@ export class SessionCatalog {
   }
 
   #remarkOnce(method: string, gap: string | undefined): void {
-    if (gap !== undefined && this.#gaps.get(method) !== gap)
-      this.#setup.remark(`announced its catalog incompletely: ${gap}`);
+    if (gap === undefined) {
+      this.#gaps?.delete(method);
+      return;
+    }
+    this.#gaps ??= new Map();
+    if (this.#gaps.get(method) === gap) return;
     this.#gaps.set(method, gap);
+    this.#setup.remark(`announced its catalog incompletely: ${gap}`);
   }
 
   #filter(): SubscriptionFilter | undefined {
@@ -273,9 +288,8 @@ export class SessionCatalog {
   }
 
   #onAgreed({ resourceSubscriptions: uris = [] }: SubscriptionFilter): void {
-    const isNews = uris.filter((uri) => !this.#agreed.has(uri));
-    this.#agreed.clear();
-    for (const uri of uris) this.#agreed.add(uri);
-    for (const uri of isNews) this.updated(uri);
+    const before = this.#agreed;
+    this.#agreed = new Set(uris);
+    for (const uri of uris) if (before?.has(uri) !== true) this.updated(uri);
   }
 }

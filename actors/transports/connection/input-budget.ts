@@ -51,35 +51,25 @@ const longestCalmMs = 60_000;
 
 export class InputBudget {
   readonly #clock: Clock;
-  readonly #notifications = new TokenBucket(notificationsPerSecond, notificationsPerSecond);
-  readonly #requests = new TokenBucket(requestsPerSecond, requestsPerSecond);
+  readonly #events: InputEvents;
   readonly #work = new TokenBucket(workPerSecond, workBurst);
-  readonly #flood: Episode;
-  readonly #pauses: Episode;
+  // Most servers need none of these.
+  #notifications: TokenBucket | undefined;
+  #requests: TokenBucket | undefined;
+  #flood: Episode | undefined;
+  #pauses: Episode | undefined;
   #turnWork = 0;
   #isDraining = false;
   /** Whether the work may exceed what was allowed; only more work can bring that about. */
   #mayOwe = false;
   #hasMissed = false;
   #failure: Failure | undefined;
-  readonly #waiting = new Map<unknown, () => void>();
+  #waiting: Map<unknown, () => void> | undefined;
+  #isStopped = false;
 
   constructor(clock: Clock, events: InputEvents) {
     this.#clock = clock;
-    this.#flood = new Episode(clock, longestCalmMs, {
-      began: () => this.#failure && events.flooded(this.#failure),
-      wentOn: () => {},
-      ended: () => {
-        const hasMissed = this.#hasMissed;
-        this.#hasMissed = false;
-        events.calmed(hasMissed);
-      },
-    });
-    this.#pauses = new Episode(clock, shortestCalmMs, {
-      began: () => events.paused(),
-      wentOn: () => events.paused(),
-      ended: () => events.resumed(),
-    });
+    this.#events = events;
   }
 
   charge(work: number): void {
@@ -88,6 +78,7 @@ export class InputBudget {
   }
 
   admitsNotification(): boolean {
+    this.#notifications ??= new TokenBucket(notificationsPerSecond, notificationsPerSecond);
     if (this.#notifications.tryTake(this.#clock.now())) return true;
     this.#hasMissed = true;
     this.noteFlood(
@@ -97,6 +88,7 @@ export class InputBudget {
   }
 
   admitsRequest(): boolean {
+    this.#requests ??= new TokenBucket(requestsPerSecond, requestsPerSecond);
     if (this.#requests.tryTake(this.#clock.now())) return true;
     this.noteFlood(
       `The server sends more than ${requestsPerSecond} requests a second; the rest is refused.`,
@@ -106,7 +98,9 @@ export class InputBudget {
 
   /** Records that a limit was exceeded; the message is reported if this begins a flood. */
   noteFlood(message: string): void {
+    if (this.#isStopped) return;
     this.#failure = { kind: 'protocol', message };
+    this.#flood ??= this.#createFlood();
     this.#flood.note();
   }
 
@@ -135,17 +129,40 @@ export class InputBudget {
     this.#notePause();
     const pauseMs = Math.min(Math.max(waitMs, minPauseMs), maxPauseMs);
     const timer = this.#clock.setTimeout(() => {
-      this.#waiting.delete(timer);
+      this.#waiting?.delete(timer);
       // The calm period begins when the pause ends.
       this.#notePause();
       callback();
     }, pauseMs);
+    this.#waiting ??= new Map();
     this.#waiting.set(timer, callback);
   }
 
   #notePause(): void {
     this.noteFlood('The server sends faster than it may be read; reading pauses.');
+    if (this.#isStopped) return;
+    this.#pauses ??= this.#createPauses();
     this.#pauses.note();
+  }
+
+  #createFlood(): Episode {
+    return new Episode(this.#clock, longestCalmMs, {
+      began: () => this.#failure && this.#events.flooded(this.#failure),
+      wentOn: () => {},
+      ended: () => {
+        const hasMissed = this.#hasMissed;
+        this.#hasMissed = false;
+        this.#events.calmed(hasMissed);
+      },
+    });
+  }
+
+  #createPauses(): Episode {
+    return new Episode(this.#clock, shortestCalmMs, {
+      began: () => this.#events.paused(),
+      wentOn: () => this.#events.paused(),
+      ended: () => this.#events.resumed(),
+    });
   }
 
   /** Like {@link whenFree}, but returns a promise; undefined when reading may continue at once. */
@@ -155,8 +172,9 @@ export class InputBudget {
 
   /** Ends every flood because the connection has ended; pending readers continue at once. */
   stop(): void {
-    this.#flood.stop();
-    this.#pauses.stop();
+    this.#isStopped = true;
+    this.#flood?.stop();
+    this.#pauses?.stop();
     this.#wake();
   }
 
@@ -165,8 +183,8 @@ export class InputBudget {
   }
 
   #wake(): void {
-    for (const [timer, callback] of [...this.#waiting]) {
-      this.#waiting.delete(timer);
+    for (const [timer, callback] of [...(this.#waiting ?? [])]) {
+      this.#waiting?.delete(timer);
       this.#clock.clearTimeout(timer);
       callback();
     }
@@ -184,7 +202,6 @@ class Episode {
   #lastAt = 0;
   #endedAt = Number.NEGATIVE_INFINITY;
   #timer: unknown;
-  #isOver = false;
 
   constructor(clock: Clock, longestMs: number, listeners: EpisodeListeners) {
     this.#clock = clock;
@@ -194,7 +211,7 @@ class Episode {
 
   note(): void {
     this.#lastAt = this.#clock.now();
-    if (this.#timer !== undefined || this.#isOver) return;
+    if (this.#timer !== undefined) return;
     const isSoon = this.#lastAt - this.#endedAt < this.#calmMs * 2;
     this.#calmMs = isSoon ? Math.min(this.#calmMs * 2, this.#longestMs) : shortestCalmMs;
     this.#await(this.#calmMs);
@@ -202,8 +219,6 @@ class Episode {
   }
 
   stop(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
     if (this.#timer === undefined) return;
     this.#clock.clearTimeout(this.#timer);
     this.#listeners.ended();

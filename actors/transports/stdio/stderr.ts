@@ -9,7 +9,6 @@
 
 import { StringDecoder } from 'node:string_decoder';
 
-import type { Clock } from '../../../src/domain/clock.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { safeCut } from '../../../src/policies/text/redact.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
@@ -42,113 +41,136 @@ function redactedLine(raw: string, secrets: readonly string[]): string {
   return printableLine(redactWords(raw, secrets), lineCharacters);
 }
 
-/** Keeps the newest lines and when they were read. */
-function createTail(clock: Clock) {
-  const lines: { readonly line: string; readonly at: number }[] = [];
-  return {
-    add(line: string): void {
-      lines.push({ line, at: clock.now() });
-      if (lines.length > keptLines) lines.shift();
-    },
-    all: (): readonly string[] => lines.map(({ line }) => line),
-    since: (earliest: number): readonly string[] =>
-      lines.filter(({ at }) => at >= earliest).map(({ line }) => line),
-  };
-}
+type RingSetup = Pick<ConnectionSetup, 'clock' | 'secrets' | 'events'>;
 
-/** `onDrop` is called with the reason when lines are dropped. */
-export function createStderrRing(
-  { clock, secrets, events }: Pick<ConnectionSetup, 'clock' | 'secrets' | 'events'>,
-  stream: 'stderr' | 'stdout',
-  onDrop: (why: string) => void,
-) {
-  const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
-  let decoder = new StringDecoder('utf8');
-  const kept = createTail(clock);
-  let partial = '';
+/**
+ * A stream's newest lines. Created when a server first writes something: many servers write nothing,
+ * and few write to both streams.
+ */
+export class OutputRing {
+  readonly #setup: RingSetup;
+  readonly #stream: 'stderr' | 'stdout';
+  readonly #onDrop: (why: string) => void;
+  readonly #drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
+  #decoder = new StringDecoder('utf8');
+  readonly #kept: { readonly line: string; readonly at: number }[] = [];
+  #partial = '';
   /** The last bytes dropped since the last line was read. */
-  let dropped: Buffer | undefined;
-  let windowStart = Number.NEGATIVE_INFINITY;
-  let readLines = 0;
-  let readBytes = 0;
-  let passed = 0;
-  let withheld = 0;
+  #dropped: Buffer | undefined;
+  #windowStart = Number.NEGATIVE_INFINITY;
+  #readLines = 0;
+  #readBytes = 0;
+  #passed = 0;
+  #withheld = 0;
 
-  const printable = (raw: string): string => redactedLine(raw, secrets);
-  const startWindow = (): void => {
-    if (clock.now() - windowStart < 1_000) return;
-    windowStart = clock.now();
-    readLines = 0;
-    readBytes = 0;
-    passed = 0;
-    if (withheld > 0) events.remark(`${withheld} lines of ${stream} were left out`, stream);
-    withheld = 0;
-  };
+  /** @param onDrop - called with the reason when lines are dropped */
+  constructor(setup: RingSetup, stream: 'stderr' | 'stdout', onDrop: (why: string) => void) {
+    this.#setup = setup;
+    this.#stream = stream;
+    this.#onDrop = onDrop;
+  }
 
-  const keep = (raw: string): void => {
-    const line = printable(raw);
+  /** Reads a chunk; returns how long to pause the stream, in milliseconds. */
+  push(chunk: Buffer): number {
+    const now = this.#setup.clock.now();
+    this.#startWindow(now);
+    const before = this.#withheld;
+    const lineCount = this.#readBytes < bytesPerSecond ? linesPerSecond - this.#readLines : 0;
+    const end = endOfLines(chunk, lineCount);
+    if (end > 0) this.#read(chunk.subarray(0, end));
+    if (end < chunk.length) this.#drop(chunk.subarray(end));
+    this.#drained.take(this.#withheld - before + chunk.length / drainedPieceBytes, now);
+    return this.#drained.waitMs(now);
+  }
+
+  /** Passes on a last line that has no line end. */
+  end(): void {
+    if (this.#dropped === undefined) this.#keep(this.#partial + this.#decoder.end());
+    this.#partial = '';
+  }
+
+  keepUnreported(raw: string): void {
+    this.#add(this.#printable(raw));
+  }
+
+  /** The last lines, oldest first. */
+  tail(): readonly string[] {
+    return this.since(Number.NEGATIVE_INFINITY).slice(-tailLines);
+  }
+
+  /** The lines that were written since then, oldest first; the oldest of many are gone. */
+  since(earliest: number): readonly string[] {
+    const kept = this.#kept.filter(({ at }) => at >= earliest);
+    return [...kept.map(({ line }) => line), ...this.#droppedLines()];
+  }
+
+  #printable(raw: string): string {
+    return redactedLine(raw, this.#setup.secrets);
+  }
+
+  #startWindow(now: number): void {
+    if (now - this.#windowStart < 1_000) return;
+    this.#windowStart = now;
+    this.#readLines = 0;
+    this.#readBytes = 0;
+    this.#passed = 0;
+    const withheld = this.#withheld;
+    this.#withheld = 0;
+    if (withheld > 0)
+      this.#setup.events.remark(`${withheld} lines of ${this.#stream} were left out`, this.#stream);
+  }
+
+  #add(line: string): void {
+    this.#kept.push({ line, at: this.#setup.clock.now() });
+    if (this.#kept.length > keptLines) this.#kept.shift();
+  }
+
+  #keep(raw: string): void {
+    const line = this.#printable(raw);
     if (line === '') return;
-    kept.add(line);
-    if (passed < passedPerSecond) events.remark(line, stream);
-    else withheld += 1;
-    passed += 1;
-  };
+    this.#add(line);
+    if (this.#passed < passedPerSecond) this.#setup.events.remark(line, this.#stream);
+    else this.#withheld += 1;
+    this.#passed += 1;
+  }
 
-  const drop = (chunk: Buffer): void => {
-    withheld += lineCountOf(chunk);
-    dropped = Buffer.concat([dropped ?? Buffer.from(partial), chunk]).subarray(-droppedTailBytes);
-    partial = '';
-    onDrop(`The server writes more than ${limits} to ${stream}; the rest is dropped.`);
-  };
+  #drop(chunk: Buffer): void {
+    this.#withheld += lineCountOf(chunk);
+    const before = this.#dropped ?? Buffer.from(this.#partial);
+    this.#dropped = Buffer.concat([before, chunk]).subarray(-droppedTailBytes);
+    this.#partial = '';
+    this.#onDrop(`The server writes more than ${limits} to ${this.#stream}; the rest is dropped.`);
+  }
 
-  const droppedLines = (): readonly string[] => lastLinesOf(dropped).map(printable).filter(Boolean);
+  #droppedLines(): readonly string[] {
+    return lastLinesOf(this.#dropped)
+      .map((line) => this.#printable(line))
+      .filter(Boolean);
+  }
 
-  const read = (chunk: Buffer): void => {
-    if (dropped !== undefined) {
+  #read(chunk: Buffer): void {
+    if (this.#dropped !== undefined) {
       // The rest of the current line is dropped too.
       const end = chunk.indexOf(lineFeed);
-      if (end === -1) return drop(chunk);
-      drop(chunk.subarray(0, end + 1));
-      for (const line of droppedLines()) kept.add(line);
-      dropped = undefined;
-      decoder = new StringDecoder('utf8');
-      return read(chunk.subarray(end + 1));
+      if (end === -1) return this.#drop(chunk);
+      this.#drop(chunk.subarray(0, end + 1));
+      for (const line of this.#droppedLines()) this.#add(line);
+      this.#dropped = undefined;
+      this.#decoder = new StringDecoder('utf8');
+      return this.#read(chunk.subarray(end + 1));
     }
-    const pieces = (partial + decoder.write(chunk)).split('\n');
-    partial = pieces.pop() ?? '';
-    readLines += pieces.length;
-    readBytes += chunk.length;
-    for (const piece of pieces) keep(piece);
-    if (partial.length <= unendedCharacters + (secrets[0]?.length ?? 0)) return;
+    const pieces = (this.#partial + this.#decoder.write(chunk)).split('\n');
+    this.#partial = pieces.pop() ?? '';
+    this.#readLines += pieces.length;
+    this.#readBytes += chunk.length;
+    for (const piece of pieces) this.#keep(piece);
+    const { secrets } = this.#setup;
+    if (this.#partial.length <= unendedCharacters + (secrets[0]?.length ?? 0)) return;
     // The rest may be the beginning of a secret; a chunk that is nothing else is passed on whole.
-    const cut = safeCut(partial, secrets) || partial.length;
-    keep(partial.slice(0, cut));
-    partial = partial.slice(cut);
-  };
-
-  return {
-    /** Reads a chunk; returns how long to pause the stream, in milliseconds. */
-    push(chunk: Buffer): number {
-      startWindow();
-      const before = withheld;
-      const lineCount = readBytes < bytesPerSecond ? linesPerSecond - readLines : 0;
-      const end = endOfLines(chunk, lineCount);
-      if (end > 0) read(chunk.subarray(0, end));
-      if (end < chunk.length) drop(chunk.subarray(end));
-      drained.take(withheld - before + chunk.length / drainedPieceBytes, clock.now());
-      return drained.waitMs(clock.now());
-    },
-    /** Passes on a last line that has no line end. */
-    end(): void {
-      if (dropped === undefined) keep(partial + decoder.end());
-      partial = '';
-    },
-    keepUnreported: (raw: string): void => kept.add(printable(raw)),
-    /** The last lines, oldest first. */
-    tail: (): readonly string[] => [...kept.all(), ...droppedLines()].slice(-tailLines),
-    /** The lines that were written since then, oldest first; the oldest of many are gone. */
-    since: (earliest: number): readonly string[] => [...kept.since(earliest), ...droppedLines()],
-  };
+    const cut = safeCut(this.#partial, secrets) || this.#partial.length;
+    this.#keep(this.#partial.slice(0, cut));
+    this.#partial = this.#partial.slice(cut);
+  }
 }
 
 /** Returns the last dropped lines, except for a first one that may have lost its beginning. */

@@ -39,8 +39,8 @@ import {
 } from '../connection/connection.ts';
 import { endOf } from '../connection/failure.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
-import { LineReader } from './lines.ts';
-import { createStderrRing } from './stderr.ts';
+import { type LineListeners, LineReader } from './lines.ts';
+import { OutputRing } from './stderr.ts';
 
 // Responses written just before the exit are still in the pipe; the end must be reported within 100
 // ms.
@@ -65,14 +65,17 @@ const tooLong = {
   message: 'The server wrote a line of more than 16 MB.',
 } as const;
 
-export class StdioTransport extends Connection {
+export class StdioTransport extends Connection implements LineListeners {
   readonly kind = 'stdio';
-  readonly #launch: StdioLaunch;
+  /** Undefined once the process was started. */
+  #launch: StdioLaunch | undefined;
   readonly #system;
-  readonly #stderr;
+  #stderr: OutputRing | undefined;
   /** Reads lines on stdout that are not MCP; the first one is logged as a remark. */
-  readonly #noise;
-  readonly #timers = new Set<unknown>();
+  #noise: OutputRing | undefined;
+  #timers: Set<unknown> | undefined;
+  /** The deadline of a line that is being skipped. */
+  #skipping: unknown;
   #child: ChildProcessWithoutNullStreams | undefined;
   #reader: LineReader | undefined;
   /** Number of times reading yielded to other servers. */
@@ -102,9 +105,6 @@ export class StdioTransport extends Connection {
     super(setup);
     this.#launch = launch;
     this.#system = system;
-    const onDrop = (why: string): void => this.stages.budget.noteFlood(why);
-    this.#stderr = createStderrRing(setup, 'stderr', onDrop);
-    this.#noise = createStderrRing(setup, 'stdout', onDrop);
   }
 
   override get pid(): number | undefined {
@@ -155,7 +155,8 @@ export class StdioTransport extends Connection {
   override evidence(): SessionEvidence {
     const noiseCount = this.#noiseCount;
     // A process that lives may have written why it does not answer.
-    const explanation = explainingLine(this.#stderr.since(Number.NEGATIVE_INFINITY), 'errorsOnly');
+    const lines = this.#stderr?.since(Number.NEGATIVE_INFINITY) ?? [];
+    const explanation = explainingLine(lines, 'errorsOnly');
     return {
       ...(!this.#hasCrashed && defined({ explanation })),
       ...this.#leftBehind(),
@@ -179,7 +180,7 @@ export class StdioTransport extends Connection {
   }
 
   #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail' | 'explanation'> {
-    const tail = this.#stderr.tail();
+    const tail = this.#stderr?.tail() ?? [];
     return {
       // A requested exit explains nothing.
       ...(this.#hasCrashed && { ...this.#exit, ...this.#explanation() }),
@@ -195,20 +196,22 @@ export class StdioTransport extends Connection {
     const earliest = this.setup.clock.now() - lastWordsMs;
     return defined({
       explanation:
-        explainingLine(this.#stderr.since(earliest), searchedFor) ??
-        explainingLine(this.#noise.since(earliest), searchedFor),
+        explainingLine(this.#stderr?.since(earliest) ?? [], searchedFor) ??
+        explainingLine(this.#noise?.since(earliest) ?? [], searchedFor),
     });
   }
 
   async #spawn(): Promise<void> {
     const { kept } = this.setup;
-    const { env, cwd } = this.#launch;
-    const found = this.#system.startOf(this.#launch);
+    const launch = this.#launch as StdioLaunch;
+    this.#launch = undefined;
+    const { env, cwd } = launch;
+    const found = this.#system.startOf(launch);
     // Awaited only where necessary: on other systems, the process boots before any other code runs.
     const { command, args, ...how } = found instanceof Promise ? await found : found;
     if (this.#isClosing)
       throw new NotSentError('The session was closed before its process started.');
-    assertSameProgram(this.#launch);
+    assertSameProgram(launch);
     const child = spawn(command, args, {
       ...how,
       cwd,
@@ -217,22 +220,27 @@ export class StdioTransport extends Connection {
       windowsHide: true,
     });
     this.#child = child;
-    this.#exited = new Promise((resolve) => child.once('exit', () => resolve()));
+    // None of a process's listeners are ever removed: Node keeps more for one that hears one event.
+    this.#exited = new Promise((resolve) => {
+      child.on('exit', (code, signal) => {
+        resolve();
+        this.#onExit(code, signal);
+      });
+    });
     if (child.pid !== undefined) watchGroup(child.pid);
     const registered = child.pid === undefined ? undefined : kept?.started(child.pid);
     await new Promise<void>((resolve, reject) => {
       this.#listen(child, reject);
-      child.once('spawn', resolve);
+      child.on('spawn', resolve);
     });
     // Whatever the server starts because of a message is in its control group.
     await registered;
   }
 
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
-    const reader = this.#createReader();
+    const reader = new LineReader(maxMessageBytes, this);
     this.#reader = reader;
-    child.once('error', failStart);
-    child.once('exit', (code, signal) => this.#onExit(code, signal));
+    child.on('error', failStart);
     if (!hasPipes(child)) return;
     const { stages } = this;
     child.stdout.on('data', (chunk: Buffer) => {
@@ -241,7 +249,7 @@ export class StdioTransport extends Connection {
       stages.fence(() => reader.push(chunk));
       this.#pace(child, reader);
     });
-    child.stdout.once('end', () => {
+    child.stdout.on('end', () => {
       stages.budget.drain();
       stages.fence(() => reader.end());
       this.#awaitExit('The server closed its output.');
@@ -250,14 +258,19 @@ export class StdioTransport extends Connection {
     child.stdout.on('error', () => this.#awaitExit('The output of the server broke off.'));
     child.stderr.on('data', (chunk: Buffer) =>
       stages.fence(() => {
+        this.#stderr ??= this.#ring('stderr');
         const pauseMs = this.#stderr.push(chunk);
         if (pauseMs === 0) return;
         child.stderr.pause();
         this.#after(pauseMs, () => child.stderr.resume());
       }),
     );
-    child.stderr.once('end', () => this.#stderr.end());
+    child.stderr.on('end', () => this.#stderr?.end());
     child.stderr.on('error', () => {});
+  }
+
+  #ring(stream: 'stderr' | 'stdout'): OutputRing {
+    return new OutputRing(this.setup, stream, (why) => this.stages.budget.noteFlood(why));
   }
 
   /** Yields to other servers, and slows down a server that writes faster than its budget allows. */
@@ -274,37 +287,38 @@ export class StdioTransport extends Connection {
     });
   }
 
-  #createReader(): LineReader {
-    let skipping: unknown;
-    return new LineReader(maxMessageBytes, {
-      isSpent: () => this.stages.budget.isSpent,
-      onLine: (line) => this.#read(line),
-      onTooLong: () => this.lose(tooLong),
-      onSkipping: () => {
-        const wait = (): void => {
-          skipping = this.#after(skipMs, () => {
-            // Our own pause is not the server's delay.
-            if (this.stages.budget.isSpent) wait();
-            else this.lose(tooLong);
-          });
-        };
-        wait();
-      },
-      onSkippedBytes: (count) => this.stages.budget.charge(count / charactersPerWork),
-      onSkipped: (envelope) => {
-        this.#cancel(skipping);
-        const [answer] = refusedAnswer(envelope, tooManyBytes);
-        if (answer === undefined) this.lose(tooLong);
-        else this.#receive(answer);
-      },
-    });
+  isSpent(): boolean {
+    return this.stages.budget.isSpent;
   }
 
-  #read(line: string): void {
+  onLine(line: string): void {
     if (this.isOver) return;
     const messages = this.stages.read(line);
     if (messages.length === 0) this.#ignore(line);
     for (const message of messages) this.#receive(message);
+  }
+
+  onTooLong(): void {
+    this.lose(tooLong);
+  }
+
+  onSkipping(): void {
+    this.#skipping = this.#after(skipMs, () => {
+      // Our own pause is not the server's delay.
+      if (this.isSpent()) this.onSkipping();
+      else this.onTooLong();
+    });
+  }
+
+  onSkippedBytes(count: number): void {
+    this.stages.budget.charge(count / charactersPerWork);
+  }
+
+  onSkipped(envelope: Parameters<LineListeners['onSkipped']>[0]): void {
+    this.#cancel(this.#skipping);
+    const [answer] = refusedAnswer(envelope, tooManyBytes);
+    if (answer === undefined) this.onTooLong();
+    else this.#receive(answer);
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -317,6 +331,7 @@ export class StdioTransport extends Connection {
   #ignore(line: string): void {
     if (line.trim() === '') return;
     this.#noiseCount += 1;
+    this.#noise ??= this.#ring('stdout');
     if (this.#noiseCount > 1) {
       this.#noise.push(Buffer.from(`${line}\n`));
       return;
@@ -426,8 +441,8 @@ export class StdioTransport extends Connection {
 
   #release(): void {
     const { clock } = this.setup;
-    for (const timer of this.#timers) clock.clearTimeout(timer);
-    this.#timers.clear();
+    for (const timer of this.#timers ?? []) clock.clearTimeout(timer);
+    this.#timers = undefined;
     const child = this.#child;
     if (child === undefined) return;
     if (hasPipes(child)) {
@@ -441,15 +456,16 @@ export class StdioTransport extends Connection {
   }
 
   #cancel(timer: unknown): void {
-    this.#timers.delete(timer);
+    this.#timers?.delete(timer);
     this.setup.clock.clearTimeout(timer);
   }
 
   #after(delayMs: number, action: () => void): unknown {
     const timer = this.setup.clock.setTimeout(() => {
-      this.#timers.delete(timer);
+      this.#timers?.delete(timer);
       action();
     }, delayMs);
+    this.#timers ??= new Set();
     this.#timers.add(timer);
     return timer;
   }

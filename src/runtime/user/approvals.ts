@@ -147,11 +147,14 @@ export class Approvals {
     });
     root.subscribe({
       next: ({ context }) => {
-        const names = new Set(passed.map(({ server }) => server));
+        const plan = passed;
         passed = [];
-        if (names.size === 0) return;
-        const gated = this.#servers().filter((it) => it.gated && names.has(it.name));
+        if (plan.length === 0) return;
+        const gated = this.#servers().filter((it) => it.gated);
+        if (gated.length === 0) return;
+        const names = new Set(plan.map(({ server }) => server));
         for (const desired of gated) {
+          if (!names.has(desired.name)) continue;
           if (context.live.get(desired.name)?.verdict === 'pendingApproval')
             this.#requestApproval(desired);
           else this.#noteUse(desired);

@@ -79,13 +79,13 @@ export class TroupeProgress {
   }
 
   /** Returns how long the pass took, in whole milliseconds. */
-  noteReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): number {
+  noteReconciled({ changeCount, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): number {
     const now = this.#clock.now();
     // Fractions of a millisecond would only clutter the line.
     const durationMs = Math.max(0, Math.round(now - (at ?? this.#wokenAt ?? now)));
     this.#lastReconcile = {
       at: new Date(this.#clock.wallNow()).toISOString(),
-      steps: plan.filter(({ step }) => step !== 'keep').length,
+      steps: changeCount,
       durationMs,
     };
     return durationMs;

@@ -44,8 +44,8 @@ it('start one process in each turn of the event loop', async () => {
   const { signal } = new AbortController();
   const openings = Array.from({ length: 4 }, (_, index) => {
     const id = { actorId: `s${index}.0`, server: `s${index}`, generation: 'g', session: 1 };
-    const nothing = { questions: undefined, onNews: () => {}, onLost: () => {} };
-    return new Opening({ id, ports: ports as SessionPorts, events: silentEvents, ...nothing });
+    const events = { ...silentEvents, hear: () => {}, lost: () => {} };
+    return new Opening({ id, ports: ports as SessionPorts, events, questions: undefined });
   });
   try {
     await Promise.all(

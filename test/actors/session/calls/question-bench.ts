@@ -1,6 +1,6 @@
 /** A session whose server asks questions and whose host answers them, as the test directs. */
 
-import { createCaller } from '../../../../actors/session/calls/call.ts';
+import { Caller } from '../../../../actors/session/calls/call.ts';
 import { type AskableThings, capabilitiesFor } from '../../../../actors/session/calls/question.ts';
 import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
 import { createClient } from '../../../../actors/session/client.ts';
@@ -104,14 +104,14 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     secrets: ['hunter22'],
     onDeclined: (reason) => void declined.push(reason),
   });
-  const handle = createCaller({
+  const handle = new Caller({
     server: 'db',
     clock,
     client,
     connection: connection as unknown as Connection,
     secrets: [],
     questions,
-    over: new AbortController().signal,
+    ending: () => undefined,
     toolNamed: () => undefined,
     logLevel: () => undefined,
     rules: () => [],

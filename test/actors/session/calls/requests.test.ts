@@ -7,7 +7,7 @@ import { getEventListeners } from 'node:events';
 
 import { describe, expect, it } from 'vitest';
 
-import { createCaller } from '../../../../actors/session/calls/call.ts';
+import { Caller } from '../../../../actors/session/calls/call.ts';
 import { Requests } from '../../../../actors/session/calls/requests.ts';
 import { type Client, createClient } from '../../../../actors/session/client.ts';
 import {
@@ -57,13 +57,13 @@ async function stageOf(isLight: boolean): Promise<Stage> {
   const clock = new VirtualClock();
   const troubles: Failure[] = [];
   const connection = { kind: 'stdio', transport, stages: transport.stages, context: () => ({}) };
-  const handle = createCaller({
+  const handle = new Caller({
     server: 'db',
     clock,
     client,
     connection: connection as unknown as Connection,
     secrets: [],
-    over: new AbortController().signal,
+    ending: () => undefined,
     toolNamed: () => undefined,
     logLevel: () => undefined,
     rules: () => [],
@@ -284,13 +284,13 @@ it('a call whose argument cannot be read for a header is not sent', async () => 
   const connection = { kind: 'http', transport, stages: transport.stages, context: () => ({}) };
   const region = { type: 'string', 'x-mcp-header': 'Region' };
   const inputSchema = { type: 'object', properties: { region } };
-  const { callTool } = createCaller({
+  const caller = new Caller({
     server: 'db',
     clock: new VirtualClock(),
     client: client as unknown as Client,
     connection: connection as unknown as Connection,
     secrets: ['hunter22'],
-    over: new AbortController().signal,
+    ending: () => undefined,
     toolNamed: () => ({ name: 'echo', inputSchema }) as ListedTool,
     logLevel: () => undefined,
     rules: () => [],
@@ -301,7 +301,7 @@ it('a call whose argument cannot be read for a header is not sent', async () => 
       throw new Error('no region for hunter22');
     },
   };
-  expect(await callTool('echo', args, { timeoutMs: 1_000 })).toEqual({
+  expect(await caller.callTool('echo', args, { timeoutMs: 1_000 })).toEqual({
     failure: {
       reason: 'invalidArguments',
       written: false,

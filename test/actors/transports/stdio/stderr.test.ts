@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { createStderrRing } from '../../../../actors/transports/stdio/stderr.ts';
+import { OutputRing } from '../../../../actors/transports/stdio/stderr.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { silentEvents } from '../../../fixtures/silent-input.ts';
 
@@ -10,7 +10,7 @@ function createRing(secrets: readonly string[] = []) {
   const passed: string[] = [];
   const drops: string[] = [];
   const events = { ...silentEvents, remark: (line: string) => passed.push(line) };
-  const ring = createStderrRing({ clock, secrets, events }, 'stderr', (why) => drops.push(why));
+  const ring = new OutputRing({ clock, secrets, events }, 'stderr', (why) => drops.push(why));
   return { clock, passed, drops, ring };
 }
 
