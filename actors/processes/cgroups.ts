@@ -56,7 +56,7 @@ export function openRunCgroup(run: string, own = ownCgroup()) {
 
 export class ServerCgroup {
   readonly #place: string;
-  #joined: Promise<unknown> = Promise.resolve();
+  #joined = Promise.resolve();
 
   constructor(place: string) {
     this.#place = place;
@@ -64,11 +64,12 @@ export class ServerCgroup {
 
   /** Adds a process. Children that it starts later join the group; earlier ones do not. */
   add(pid: number): void {
-    this.#joined = Promise.all([this.#joined, join(this.#place, pid)]);
+    const before = this.#joined;
+    this.#joined = join(this.#place, pid).then(() => before);
   }
 
   /** Resolves once every process that was added is in the group. */
-  joined(): Promise<unknown> {
+  joined(): Promise<void> {
     return this.#joined;
   }
 

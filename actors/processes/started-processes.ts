@@ -18,6 +18,7 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { codeOf } from '../files/file-system.ts';
+import { withinTime } from '../host/time-limit.ts';
 import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';
 import { ProcessFamilies } from './descendants.ts';
 import {
@@ -41,6 +42,9 @@ const scanEveryMs = 15_000;
 // Servers start most of their processes at once; the first snapshot finds those.
 const firstScanMs = 1_000;
 const nameCharacters = 100;
+// A process joins its group within 15 ms, unless all of Node's threads are busy, for example with
+// names that a dead network does not resolve. The end of a server must not wait for those.
+const joinMs = 250;
 
 /** A process that is about to be started, and the group that it will lead. */
 export interface KeptProcess {
@@ -145,7 +149,7 @@ export class ProcessKeeper {
       },
       ending: () => this.#families.scanOne(own),
       descendants: async () => {
-        await cgroup?.joined();
+        if (cgroup !== undefined) await withinTime(this.#ports.clock, joinMs, cgroup.joined());
         return this.#families.descendantsOf(own, mark, cgroup);
       },
       gone: () => {

@@ -146,7 +146,7 @@ function startReading(
     const first = await read('all');
     if (isOver) return;
     const fact = await newsOf(first);
-    if (fact !== undefined) observer.next(fact);
+    if (fact !== undefined && !isOver) observer.next(fact);
     if (isOver) return;
     if (first.againInMs !== undefined) early.add('touched');
     const signals = (receive: typeof deliver): void => {

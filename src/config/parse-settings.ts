@@ -118,6 +118,8 @@ export class SettingsMemory {
   edited(text: string, origin: DocumentOrigin, bounds: TextBounds): ParsedSettings | undefined {
     const last = this.#last;
     this.#last = undefined;
+    // A text in another language than the last one leaves no places of its own.
+    this.texts.places = undefined;
     if (last === undefined || JSON.stringify(origin) !== JSON.stringify(last.reading.origin))
       return undefined;
     const readable = readableText(text, bounds);

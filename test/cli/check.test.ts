@@ -192,16 +192,16 @@ describe('troupe plan', () => {
     const run = await runCliHere(['plan', '--config', 'troupe.json'], { folder });
     expect(run.exitCode).toBe(2);
     const file = path.join(folder, 'troupe.json');
-    const start = `troupe up --project ${folder} --config ${file}`;
+    const flags = `--project ${folder} --config ${file}`;
     const bad = `${folder}/troupe.json:4 mcpServers.bad.comand: unknown key; did you mean "command"?`;
     expect(run.stdout.split('\n')).toEqual([
       'STEP   SERVER  WHY',
       'spawn  gated   in the settings, not running yet, but pendingApproval',
-      `  it waits for your approval; next: ${start}, then troupe approve gated`,
+      `  it waits for your approval; next: troupe up ${flags}, then troupe approve gated`,
       'spawn  bad     in the settings, not running yet, but invalidConfig',
       `  ${bad}`,
       'spawn  off     in the settings, not running yet, but disabled',
-      '  it is switched off; next: troupe enable off',
+      `  it is switched off; next: troupe enable ${flags} off`,
       '',
     ]);
     const json = await runCliHere(['plan', '--config', 'troupe.json', '--json'], { folder });

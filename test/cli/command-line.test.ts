@@ -153,7 +153,8 @@ describe('the command line', () => {
     );
     const run = await runCliHere(['plan', '--json', '--config', 'troupe.json'], { folder });
     expect(run.exitCode).toBe(0);
-    const reason = 'it is switched off; next: troupe enable off';
+    const flags = `--project ${folder} --config ${path.join(folder, 'troupe.json')}`;
+    const reason = `it is switched off; next: troupe enable ${flags} off`;
     const why = 'in the settings, not running yet';
     expect(JSON.parse(run.stdout)).toEqual({
       steps: [
@@ -408,6 +409,9 @@ describe('the command line', () => {
     const run = await runCliHere(['tools'], await upHere(troupe));
     expect(run.stdout).toBe('no tools\n');
     expect(run.stderr).toContain('no ready server offers a tool; see troupe status');
+    // Another server may offer some.
+    const one = await runCliHere(['tools', 'db'], await upHere(troupe));
+    expect(one.stderr).toBe('');
   });
 
   it('suggests a correction for --allow', async () => {

@@ -172,6 +172,16 @@ describe('settings that are edited again and again', () => {
     );
   });
 
+  it('mean what the latest text says after one in another language', async () => {
+    const origin = { file: '/home/me/agent.yaml', scope: 'user', projectRoot: '/project' } as const;
+    const json = '{"mcpServers":{}}';
+    const memory = new SettingsMemory();
+    const found: ParsedSettings[] = [];
+    for (const edit of [json, 'mcpServers: {}\nmcp:\n  excluded: [a]\n', json])
+      found.push(await parseSettingsFile(edit, origin, { memory, pause }));
+    expect(found.map(({ document }) => document?.mcp)).toEqual([{}, { excluded: ['a'] }, {}]);
+  });
+
   it("keep their entries' texts in memory, but not the trees", async () => {
     const texts = new EntryTexts();
     const treesOf = (body: string): readonly WeakRef<TreeNode>[] => {

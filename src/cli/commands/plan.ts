@@ -3,7 +3,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
 import type { ControlResults } from '../control/protocol.ts';
-import { askRunning, commandToStart } from '../control/running-troupe.ts';
+import { askRunning, commandToStart, withFlags } from '../control/running-troupe.ts';
 import { type Launch, noServers, troupeOptionsOf } from '../launch.ts';
 import type { Output } from '../show/output.ts';
 import { placedProblem, problemLines } from '../show/status-lines.ts';
@@ -58,13 +58,14 @@ function stepLines(steps: Plan['steps'], output: Output): readonly string[] {
   return [titles, ...lines.flatMap((line, index) => [line, ...reasonLines(steps[index]?.reason)])];
 }
 
-/** An approval needs a running troupe. */
+/** Names next steps that work without a running troupe, which an approval needs. */
 function afterStart(step: Plan['steps'][number], launch: Launch): Plan['steps'][number] {
   const { reason } = step;
   if (reason === undefined) return step;
   const first = `next: ${commandToStart(launch)}, then troupe approve `;
   // A function, because a path may have a pattern of replace.
-  return { ...step, reason: reason.replace('next: troupe approve ', () => first) };
+  const started = reason.replace('next: troupe approve ', () => first);
+  return { ...step, reason: withFlags(launch, started) };
 }
 
 async function planFor(launch: Launch): Promise<Plan> {

@@ -54,7 +54,7 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
       const show = server === undefined ? showTools : showSignatures;
       if (troupe.client !== undefined) {
         show(session, found);
-        if (tools.length === 0)
+        if (tools.length === 0 && server === undefined)
           session.output.note('no ready server offers a tool; see troupe status');
       } else {
         const { notesOfRun } = await import('../run/one-off-tools.ts');

@@ -112,7 +112,7 @@ export function withoutRunning(
       : `leave out ${running.differences.join(' and ')} to ask the running troupe`;
   // The running troupe has other settings, so it cannot plan these.
   const list = commandOf(launch, running === undefined ? 'plan' : 'tools');
-  const message = afterOneRun(error.message)
+  const message = withFlags(launch, afterOneRun(error.message))
     .replace(/\b(list what is there: )troupe status$/iu, (_, words: string) => `${words}${list}`)
     .replace(/\btroupe (?:status|start|approve)\b/u, (step) => `${first}; then ${step}`);
   return reworded(error, message);
@@ -138,6 +138,14 @@ function differencesOf(
 /** The command that starts a troupe of this launch. */
 export function commandToStart(launch: Launch): string {
   return commandOf(launch, 'up');
+}
+
+/** Adds this launch's flags to a next step that needs no running troupe, so that it finds the server. */
+export function withFlags(launch: Launch, message: string): string {
+  return message.replace(
+    /(?<=: )troupe (enable|tools|resources|prompts)\b/gu,
+    (_, command: string) => commandOf(launch, command),
+  );
 }
 
 /** A command line with the flags of this launch. */

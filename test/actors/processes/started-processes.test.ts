@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openRunCgroup } from '../../../actors/processes/cgroups.ts';
+import { openRunCgroup, type RunCgroup, ServerCgroup } from '../../../actors/processes/cgroups.ts';
 import { hasProcessTable } from '../../../actors/processes/process-table.ts';
 import {
   createProcessKeeper,
@@ -68,6 +68,18 @@ async function startFamily(script: string, cgroup: KeeperPorts['cgroup'], before
   return { keeper, kept, child, pid, escaped, clock, problems, told };
 }
 
+class UnjoinedCgroup extends ServerCgroup {
+  override add(): void {}
+
+  override joined(): Promise<never> {
+    return new Promise(() => {});
+  }
+
+  override members(): readonly number[] {
+    return [42];
+  }
+}
+
 const withoutCgroups = (): undefined => undefined;
 const probe = openRunCgroup('probe');
 const probed = probe?.create(0);
@@ -100,6 +112,24 @@ describe.runIf(hasProcessTable)('a descendant that dropped its environment and s
     await end(keeper, kept);
     expect(path).not.toBe('');
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('is looked for although its server has not joined its control group in time', async () => {
+    const create = () => new UnjoinedCgroup('/nowhere');
+    const cgroup = (): RunCgroup => ({ path: '/nowhere', create, remove: () => {} });
+    const clock = new VirtualClock();
+    const keeper = createProcessKeeper({
+      clock,
+      wallNow: Date.now,
+      cgroup,
+      onProblems: () => {},
+    });
+    const kept = keeper?.expect('db');
+    // No process has this id.
+    void kept?.started(2 ** 30);
+    const descendants = kept?.descendants();
+    clock.advanceBy(250);
+    expect(await descendants).toContain(42);
   });
 
   it('is reported from the first snapshot until its server is gone, even once its parent is dead', async () => {

@@ -30,6 +30,8 @@ export interface SettingsBench {
   readonly send: (command: SettingsCommand) => void;
   /** What the source failed with. */
   readonly failures: readonly unknown[];
+  /** Stops the source while its parent goes on. */
+  readonly leave: () => void;
   readonly stop: () => void;
 }
 
@@ -47,7 +49,7 @@ export function startSettings(ports: BenchPorts): SettingsBench {
   let takenCount = 0;
 
   const machine = setup({
-    types: { events: {} as SettingsFact },
+    types: { events: {} as SettingsFact | { readonly type: 'leave' } },
     actors: { settingsSource: createSettingsSource({ ...ports, reader, specs: book }) },
     actions: {
       take: ({ event }) => {
@@ -66,13 +68,20 @@ export function startSettings(ports: BenchPorts): SettingsBench {
       },
     },
   }).createMachine({
-    invoke: {
-      id: 'source',
-      src: 'settingsSource',
-      input: { commands: commandsFrom(parent) },
-      onError: {
-        actions: { type: 'noteFailure', params: ({ event }) => ({ error: event.error }) },
+    initial: 'following',
+    states: {
+      following: {
+        invoke: {
+          id: 'source',
+          src: 'settingsSource',
+          input: { commands: commandsFrom(parent) },
+          onError: {
+            actions: { type: 'noteFailure', params: ({ event }) => ({ error: event.error }) },
+          },
+        },
+        on: { leave: 'left' },
       },
+      left: {},
     },
     on: { 'settings.loaded': { actions: 'take' } },
   });
@@ -91,6 +100,7 @@ export function startSettings(ports: BenchPorts): SettingsBench {
     send: (command) => {
       parent.emit(command.type, command);
     },
+    leave: () => root.send({ type: 'leave' }),
     stop: () => {
       root.stop();
     },

@@ -95,6 +95,22 @@ describe('the settings source', () => {
     expect(source.facts[0]?.at).toBe(0);
   });
 
+  it('emits nothing after its stop, however many servers it compared before', async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => [`s${index}`, 'x']);
+    const source = start({ [mine.file]: serversText(Object.fromEntries(names)) });
+    const put = source.book.put.bind(source.book);
+    // The specs arrive just before the fact.
+    await new Promise<void>((resolve) => {
+      source.book.put = (specs) => {
+        put(specs);
+        source.leave();
+        resolve();
+      };
+    });
+    await quiet();
+    expect(source.facts).toEqual([]);
+  });
+
   it('reports a missing file unless it is optional', async () => {
     const settings = await start({}).next();
     expect(settings.servers).toEqual([]);

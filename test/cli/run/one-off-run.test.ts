@@ -66,4 +66,22 @@ describe('a command without a running troupe', () => {
       `List what is there: troupe plan --project ${folder} --config ${file}\n`,
     );
   });
+
+  it('suggests commands that read the same settings', async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'other.json');
+    writeFileSync(file, '{ "mcpServers": { "off": { "command": "x", "enabled": false } } }');
+    const flags = `--project ${folder} --config ${file}`;
+    const off = statusOf('off', { state: 'disabled', action: 'troupe enable off' });
+    const given = { folder, troupe: createStandIn({ servers: [off] }) };
+    const refused = await runCliHere(['tools', 'off', '--config', file], given);
+    expect(refused.stderr).toContain(`Next: troupe enable ${flags} off\n`);
+    const unknown = await runCliHere(['call', 'db', 'other', 'a=1', '--config', file], {
+      folder,
+      troupe: db(),
+    });
+    expect(unknown.stderr).toContain(`List what is there: troupe tools ${flags} db\n`);
+    const plan = await runCliHere(['plan', '--config', file], { folder });
+    expect(plan.stdout.replaceAll(/\s+/gu, ' ')).toContain(`next: troupe enable ${flags} off`);
+  });
 });
