@@ -29,9 +29,9 @@
  *   answeringLoss -- always --> parked.failed
  *   wanting -- always [isUndemanded] --> parked.dormant
  *   wanting -- always --> engaged
+ * retired -> [*]
  * parked -- (see parked.ts) --> settling | engaged
  * engaged -- (see engaged.ts) --> settling | retired
- * retired -> [*]
  * ```
  */
 
@@ -86,8 +86,9 @@ export const connectionRegion = serverSetup.createStateConfig({
         },
       },
     },
+    // Before `engaged`: its arrow then leads back, and the unfolded drawing fits on a screen.
+    retired: { type: 'final', entry: 'announceEnd' },
     parked: parkedStates,
     engaged: engagedStates,
-    retired: { type: 'final', entry: 'announceEnd' },
   },
 });

@@ -10,7 +10,7 @@
  *
  * ```text
  * [*] -> connection + catalog + circuit + activity
- * connection: settling (initial), parked, engaged, retired (final)
+ * connection: settling (initial), retired (final), parked, engaged
  * catalog: remembering (initial), none, deferred, live, lost, stale, ended (final)
  * circuit: closed (initial), open, due, halfOpen, ended (final)
  * activity: unready (initial), idle, busy, draining, ended (final)

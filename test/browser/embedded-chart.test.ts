@@ -153,7 +153,7 @@ it('<troupe-chart> shows a real server on a page of another program', async () =
   expect(await litIn(page, 'given')).toBe('connection.parked');
   // A narrow one has the drawing for a phone, which fits as well.
   await page.evaluate(`document.getElementById('given').style.width = '380px'`);
-  await page.locator('#given svg[width="366"]').waitFor();
+  await page.locator('#given svg[width="337"]').waitFor();
   const box = await page.locator('#given svg').boundingBox();
   expect(box?.width).toBeLessThanOrEqual(380);
   closeInspector();
