@@ -37,6 +37,8 @@ export class HostSettings {
     const waiting = this.#waiting;
     if (waiting.length === 0) return this.#parsed;
     this.#waiting = [];
+    // Writing a long text took most of this turn.
+    if (waiting.some((text = '') => text.length >= longText)) await pause();
     const [newest = unwritable, ...older] = await this.#parseLatest(waiting);
     // An invalid one leaves the last good one in force, also if that was not read yet.
     const good = older.find(({ document }) => document !== undefined) ?? this.#parsed;
@@ -59,6 +61,9 @@ export class HostSettings {
 
 // Of a burst, one of the last eight is valid as a whole, or the one before the burst is kept.
 const rememberedReplacements = 8;
+
+// Written and searched for changes at about 10 ns per character.
+const longText = 100_000;
 
 const hostOrigin = { file: 'host settings', scope: 'api' } as const;
 

@@ -15,6 +15,7 @@ import type { SlotPool } from '../permit.ts';
 import type { ServerCommand, ServerInput, serverMachine } from '../server/server.ts';
 import type { SlotGranted, SlotsEvent } from '../slots.ts';
 import type { HandoverDue, HandoverEvent, HandoverInput, ServerNews } from './handover.ts';
+import type { LastPass } from './last-pass.ts';
 
 export interface TroupeInput {
   readonly seed: number;
@@ -57,6 +58,8 @@ export interface TroupeContext extends TroupeInput {
   readonly knownCatalogs: GroupedMap<true>;
   /** Number of server actors spawned so far; gives each its own jitter. */
   readonly spawnCount: number;
+  /** Null until there is one, and with an enforced budget. */
+  readonly lastPass: LastPass | null;
 }
 
 export type TroupeEvent =

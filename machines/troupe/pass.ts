@@ -35,6 +35,7 @@ import {
   type TroupeEvent,
 } from './context.ts';
 import { type HandoverInput, handoverIdOf, isHandover } from './handover.ts';
+import { afterPass, sinceLastPass } from './last-pass.ts';
 
 /** The part of the context from which a plan is made. */
 export type PlanningFacts = Pick<
@@ -52,8 +53,8 @@ export type PlanningFacts = Pick<
 /** The part of an event that a pass needs. */
 export interface Cause extends Turn {
   readonly due?: DueHandover;
-  /** The only server to read, plan and change. Default: all. */
-  readonly only?: string;
+  /** Names of the only servers to read, plan and change. Default: all. */
+  readonly only?: readonly string[];
 }
 
 /** Returns the current gates. */
@@ -99,35 +100,48 @@ export function passOf(context: PlanningFacts, { due, only, ...turn }: Cause = {
   return { plan, wanted: (name) => servers[placeOf(settings, name)] };
 }
 
-/** Returns the part of the settings and of the live servers that concerns one name. */
+/** Returns the part of the settings and of the live servers that concerns these names. */
 function narrowed(
   { settings, live }: PlanningFacts,
-  name: string,
+  names: readonly string[],
 ): Pick<PlanningFacts, 'settings'> & Pick<PresentServers, 'live'> {
-  const desired = serverNamed(settings, name);
-  const server = live.get(name);
-  return {
-    settings: settings && { ...settings, servers: desired === undefined ? [] : [desired] },
-    live: new Map(server === undefined ? [] : [[name, server]]),
-  };
+  const servers = names
+    .toSorted((one, other) => placeOf(settings, one) - placeOf(settings, other))
+    .map((name) => serverNamed(settings, name))
+    .filter((desired) => desired !== undefined);
+  const present = new Map<string, LiveServer>();
+  for (const name of names) {
+    const server = live.get(name);
+    if (server !== undefined) present.set(name, server);
+  }
+  return { settings: settings && { ...settings, servers }, live: present };
 }
 
 /**
- * Runs one pass: reads all desired and live servers, plans, and returns the steps' outcome. A
- * command does not change what is desired, so it needs no pass unless the server must claim a
- * budget slot again.
+ * Runs one pass: reads all desired and live servers that may differ since the last one, plans, and
+ * returns the steps' outcome. A command does not change what is desired, so it needs no pass unless
+ * the server must claim a budget slot again.
  */
 export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
   const cause = causeOf(event);
   const isEnforced = isBudgetEnforced(context);
   if (cause.claimant !== undefined && !isEnforced) return {};
+  const gates = gatesOf(context, cause);
+  const difference = sinceLastPass(context, gates);
   // Without a budget, the end of one server changes nothing for the others.
-  const pass = passOf(context, isEnforced ? cause : { ...cause, ...defined({ only: cause.heir }) });
+  const heirs = isEnforced || cause.heir === undefined ? undefined : [cause.heir];
+  const only = heirs ?? difference?.names;
+  const { plan: steps, wanted } = passOf(context, { ...cause, ...defined({ only }) });
+  const changes = steps.filter((step): step is Change => step.step !== 'keep');
+  const { facts, ...rest } = outcomeOf(context, changes, wanted);
+  const { live } = facts;
+  const { lastPass, plan } =
+    heirs === undefined
+      ? afterPass({ settings: context.settings, gates, live, difference, steps })
+      : { lastPass: context.lastPass, plan: steps };
   const at = event.type === 'settings.loaded' ? { at: event.at } : {};
-  const { plan } = pass;
-  const changes = plan.filter((step): step is Change => step.step !== 'keep');
   const news = { type: 'reconciled', plan, changeCount: changes.length, ...at } as const;
-  return { ...outcomeOf(context, changes, pass.wanted), news };
+  return { ...rest, facts: { ...facts, lastPass }, news };
 }
 
 function causeOf(event: TroupeEvent): Cause {
@@ -151,11 +165,7 @@ function causeOf(event: TroupeEvent): Cause {
 type Change = Step & { readonly step: Exclude<StepKind, 'keep'> };
 
 /** Computes the outcome of a pass's steps. */
-function outcomeOf(
-  context: TroupeContext,
-  steps: readonly Change[],
-  wanted: Pass['wanted'],
-): Outcome {
+function outcomeOf(context: TroupeContext, steps: readonly Change[], wanted: Pass['wanted']) {
   const changes = new Map<string, LiveServer>();
   const births: ServerInput[] = [];
   const handovers: HandoverInput[] = [];

@@ -65,6 +65,7 @@ export const troupeMachine = troupeSetup.createMachine({
     serving: GroupedMap.of(),
     halted: GroupedMap.of(),
     spawnCount: 0,
+    lastPass: null,
   }),
   entry: 'startSlots',
   initial: 'serving',

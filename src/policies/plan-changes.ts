@@ -49,7 +49,7 @@ export function planChanges(
     const now = live.get(server.desired.name);
     if (now !== undefined) liveCount += 1;
     // Usually one of thousands differs, and the others need no list of steps each.
-    if (isApplied(server, now, present)) steps.push(step(server.desired.name, 'keep', 'unchanged'));
+    if (isApplied(server, now, present)) steps.push(unchanged(server.desired.name));
     else steps.push(...stepsFor(server, now, present));
   }
   return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
@@ -82,6 +82,16 @@ function stepsOfUnwanted(
       ? step(server, 'keep', 'leaving')
       : step(server, 'retire', 'no longer in the settings'),
   );
+}
+
+/** Returns the step that keeps a server which runs exactly as it should. */
+export function unchanged(server: string): Step {
+  return step(server, 'keep', 'unchanged');
+}
+
+/** Returns whether a server runs exactly as it should. */
+export function isUnchanged({ step: kind, why }: Step): boolean {
+  return kind === 'keep' && why === 'unchanged';
 }
 
 /** Returns whether a plan changes nothing. */
@@ -161,7 +171,7 @@ function stepsInPlace(
   const { name } = desired;
   const isUpdate = live.settingsDigest !== digestOf(desired);
   const isMove = live.verdict !== verdict;
-  if (!isUpdate && !isMove) return [step(name, 'keep', 'unchanged')];
+  if (!isUpdate && !isMove) return [unchanged(name)];
   const update = isUpdate ? [step(name, 'update', 'settings changed')] : [];
   if (!isMove) return update;
   // A server must never run with settings that it was not admitted with: a block comes before

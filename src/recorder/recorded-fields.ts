@@ -164,6 +164,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   removed: 'count',
   knownCatalogs: 'count',
   spawnCount: 'data',
+  lastPass: 'hidden',
 };
 
 const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>> = {

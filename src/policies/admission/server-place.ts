@@ -49,13 +49,28 @@ const removals = new WeakMap<
 >();
 
 function findRemoved(before: Settings, now: Settings | null): readonly DesiredServer[] {
-  const present = now?.servers ?? [];
-  const isInPlace = ({ name }: DesiredServer, place: number): boolean =>
-    present[place]?.name === name;
   const known = places.get(before);
-  if (now !== null && before.servers.length === present.length && before.servers.every(isInPlace)) {
+  if (now !== null && editedServers(before, now) !== undefined) {
     if (known !== undefined) places.set(now, known);
     return [];
   }
   return before.servers.filter(({ name }) => serverNamed(now, name) === undefined);
+}
+
+/** Returns the servers that differ from before; undefined unless all names are where they were. */
+export function editedServers(
+  { servers: before }: Settings,
+  { servers: now }: Settings,
+): readonly DesiredServer[] | undefined {
+  if (before.length !== now.length) return undefined;
+  const edited: DesiredServer[] = [];
+  let place = 0;
+  for (const server of now) {
+    const earlier = before[place++];
+    // Unchanged servers keep their object.
+    if (server === earlier) continue;
+    if (server.name !== earlier?.name) return undefined;
+    edited.push(server);
+  }
+  return edited;
 }
