@@ -3,19 +3,19 @@
  * that may differ: after an edit, usually one of thousands.
  */
 
-import type { Step } from '../../src/domain/plan.ts';
+import type { LiveServer, Step } from '../../src/domain/plan.ts';
 import type { Settings } from '../../src/domain/settings.ts';
 import type { Gates } from '../../src/policies/admission/admit.ts';
 import { editedServers, placeOf } from '../../src/policies/admission/server-place.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
+import type { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { isUnchanged, unchanged } from '../../src/policies/plan-changes.ts';
-import type { TroupeContext } from './context.ts';
 
 export interface LastPass {
   readonly settings: Settings;
   readonly gates: Gates;
   /** The live servers after its steps. */
-  readonly live: TroupeContext['live'];
+  readonly live: GroupedMap<LiveServer>;
   /** Names of the servers that were not exactly as they should be; a new one is. */
   readonly open: readonly string[];
   /** The steps that keep each server of the settings, in their order. */
@@ -27,12 +27,16 @@ export interface Difference extends Pick<LastPass, 'keeps'> {
   readonly names: readonly string[];
 }
 
+interface Before {
+  readonly lastPass: LastPass | null;
+}
+
 /**
  * Returns what may differ since the last pass; undefined if all servers must be read, because a gate
  * or the list of names differs.
  */
 export function sinceLastPass(
-  { settings, live, lastPass }: Pick<TroupeContext, 'settings' | 'live' | 'lastPass'>,
+  { settings, live, lastPass }: Pick<PassFacts, 'settings' | 'live'> & Before,
   gates: Gates,
 ): Difference | undefined {
   if (lastPass === null || settings === null || gates.places !== undefined) return undefined;

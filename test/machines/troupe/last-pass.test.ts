@@ -28,7 +28,7 @@ function passFor({ context }: TroupeSnapshot, event: TroupeEvent, reads: 'all' |
   const settings = event.type === 'settings.loaded' ? event.settings : context.settings;
   const lastPass = reads === 'all' ? null : context.lastPass;
   const { facts, ...outcome } = reconciled({ ...context, settings, lastPass }, event);
-  return { ...outcome, live: [...(facts?.live ?? [])].toSorted(), spawnCount: facts?.spawnCount };
+  return { ...outcome, live: new Map(facts?.live), spawnCount: facts?.spawnCount };
 }
 
 const serverNames = ['a', 'b', 'c', 'd'] as const;
