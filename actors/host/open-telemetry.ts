@@ -53,6 +53,7 @@ interface Tracer {
       readonly kind: number;
       attributes: Attributes;
       links: { readonly context: SpanContext }[];
+      startTime?: number;
     },
     context: TraceScope,
   ): Span;
@@ -112,6 +113,8 @@ export interface NewSpan {
   readonly parent?: TraceScope | undefined;
   /** The trace that was active, if it is a different one. */
   readonly besides?: TraceScope | undefined;
+  /** In wall-clock milliseconds. Default: now. */
+  readonly startedAt?: number | undefined;
 }
 
 /** Records one value of a metric. */
@@ -167,10 +170,17 @@ export class OpenTelemetry {
     return { context: taken ?? active, besides: active };
   }
 
-  start({ name, kind, attributes, parent = this.#api.ROOT_CONTEXT, besides }: NewSpan): SafeSpan {
+  /** Returns the wall-clock time of spans, in milliseconds. */
+  now(): number {
+    return Date.now();
+  }
+
+  start({ name, kind, attributes, parent = this.#api.ROOT_CONTEXT, besides, startedAt }: NewSpan) {
     const span = this.safely(() => {
       const link = besides && this.#linkTo(besides, parent);
-      const options = { kind: kinds[kind], attributes, links: link === undefined ? [] : [link] };
+      const links = link === undefined ? [] : [link];
+      const options = { kind: kinds[kind], attributes, links };
+      if (startedAt !== undefined) Object.assign(options, { startTime: startedAt });
       return this.#tracer?.startSpan(name, options, parent);
     });
     const context = span && this.safely(() => this.#api.trace.setSpan(parent, span));

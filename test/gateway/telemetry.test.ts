@@ -80,11 +80,11 @@ describe.each([
     const seen = metaIn(content);
     const call = recorder.span('tools/call echo');
     expect(call.parentSpanContext?.spanId).toBe('b7ad6b7169203331');
-    const attempt = recorder.span('mcp_troupe.call.attempt').spanContext();
-    expect(attempt.traceId).toBe('0af7651916cd43dd8448eb211c80319c');
+    const { traceId, spanId } = call.spanContext();
+    expect(traceId).toBe('0af7651916cd43dd8448eb211c80319c');
     expect(seen).toMatchObject({
       ...client,
-      traceparent: `00-${attempt.traceId}-${attempt.spanId}-01`,
+      traceparent: `00-${traceId}-${spanId}-01`,
     });
     expect(JSON.stringify(seen)).not.toContain('secret');
   });
@@ -117,7 +117,7 @@ describe.each(['both', 'modern'])("a host's call to a server (%s)", (era) => {
     const report = await context.with(active, () =>
       troupe.callServerTool('meta', 'echo', {}, options),
     );
-    const { traceId, spanId } = recorder.span('mcp_troupe.call.attempt').spanContext();
+    const { traceId, spanId } = recorder.span('tools/call echo').spanContext();
     expect(traceId).toBe(turn.spanContext().traceId);
     expect(metaOf(report)).toMatchObject({
       traceparent: `00-${traceId}-${spanId}-01`,

@@ -1,6 +1,7 @@
 /**
- * Spans and metrics of calls. A call has one span, and below it one for each wait and each send.
- * Observing never throws; arguments and results are not recorded.
+ * Spans and metrics of calls. A call has one span, and below it one for each wait and each attempt,
+ * unless its only attempt succeeds at once. Observing never throws; arguments and results are not
+ * recorded.
  */
 
 import type {
@@ -120,6 +121,8 @@ export class CallWatch {
   #tool: string | undefined;
   #part: { readonly kind: Hold | 'attempt'; readonly span: SafeSpan } | undefined;
   #attempts = 0;
+  /** When the first attempt was sent, if the call did not wait before it. */
+  #sentAt: number | undefined;
   #isOver = false;
 
   constructor(
@@ -162,6 +165,11 @@ export class CallWatch {
   /** Sends the call within its trace, and passes the trace context to the server. */
   send<Answer>(perform: (meta: SessionCallOptions['meta']) => Promise<Answer>): Promise<Answer> {
     this.#attempts += 1;
+    // The call's span covers an attempt that is sent at once, and is already active.
+    if (this.#attempts === 1 && this.#part === undefined) {
+      this.#sentAt = this.#telemetry.now();
+      return perform(this.#telemetry.carried(this.#span.context));
+    }
     this.#begin('attempt', { 'mcp_troupe.call.attempt': this.#attempts });
     const { context } = this.#part?.span ?? this.#span;
     const meta = this.#telemetry.carried(context);
@@ -170,6 +178,10 @@ export class CallWatch {
 
   /** Records that the attempt failed and may be retried. */
   lost({ code }: TroupeError, replay: Replay): void {
+    // The call continues without this attempt, so the call's span no longer describes it.
+    if (this.#sentAt !== undefined)
+      this.#begin('attempt', { 'mcp_troupe.call.attempt': 1 }, this.#sentAt);
+    this.#sentAt = undefined;
     this.#endPart(code);
     if (replay !== 'no') {
       const attributes = { 'error.type': code, 'mcp_troupe.call.replay': replay };
@@ -203,12 +215,12 @@ export class CallWatch {
     this.#end(outcome, code);
   }
 
-  #begin(kind: Hold | 'attempt', attributes: Attributes): void {
+  #begin(kind: Hold | 'attempt', attributes: Attributes, startedAt?: number): void {
     this.#endPart();
     if (!this.#span.isRecording) return;
     const parent = this.#span.context;
     const name = `mcp_troupe.call.${kind}`;
-    const span = this.#telemetry.start({ name, kind: 'internal', attributes, parent });
+    const span = this.#telemetry.start({ name, kind: 'internal', attributes, parent, startedAt });
     this.#part = { kind, span };
   }
 

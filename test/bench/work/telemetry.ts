@@ -1,6 +1,6 @@
 /**
  * What OpenTelemetry adds to a call over stdio: with its API alone, and with its SDK but no exporter. The
- * same two spans and metric made by hand, around calls without telemetry, say how much is the SDK's own.
+ * same span and metric made by hand, around calls without telemetry, say how much is the SDK's own.
  */
 
 import { ROOT_CONTEXT, SpanKind, context as scope, trace } from '@opentelemetry/api';
@@ -41,10 +41,7 @@ function observed(call: () => Promise<unknown>): () => Promise<unknown> {
     const from = performance.now();
     const span = tracer.startSpan('tools/call echo', { kind: SpanKind.CLIENT, attributes });
     const within = trace.setSpan(ROOT_CONTEXT, span);
-    const first = { attributes: { 'mcp_troupe.call.attempt': 1 } };
-    const attempt = tracer.startSpan('mcp_troupe.call.attempt', first, within);
-    const answer = await scope.with(trace.setSpan(within, attempt), call);
-    attempt.end();
+    const answer = await scope.with(within, call);
     span.setAttributes({ ...outcome, 'mcp_troupe.call.attempts': 1 });
     span.end();
     durations.record((performance.now() - from) / 1_000, { ...attributes, ...outcome }, within);

@@ -1,7 +1,7 @@
 import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
-import { describe, expect, it } from 'vitest';
-import { openTelemetry } from '../../../actors/host/open-telemetry.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { OpenTelemetry, openTelemetry } from '../../../actors/host/open-telemetry.ts';
 import {
   recordTelemetry,
   rememberActiveSpans,
@@ -53,7 +53,7 @@ const attempt = 'mcp_troupe.call.attempt';
 const duration = 'mcp.client.operation.duration';
 
 describe('a tool call', () => {
-  it('records one span with a child for the attempt, and one measurement', async () => {
+  it('records one span and one measurement if it is sent at once and answered', async () => {
     const { there, recorder } = await staged();
     const made = call(there, 'db');
     await there.advance(250);
@@ -70,8 +70,7 @@ describe('a tool call', () => {
       'mcp_troupe.call.outcome': 'executed',
     };
     expect(span.attributes).toEqual({ ...labels, 'mcp_troupe.call.attempts': 1 });
-    expect(partsOf(recorder)).toEqual([attempt]);
-    expect(recorder.span(attempt).attributes).toEqual({ 'mcp_troupe.call.attempt': 1 });
+    expect(partsOf(recorder)).toEqual([]);
     expect(await recorder.points(duration)).toEqual([
       { metric: duration, unit: 's', attributes: labels, value: 1, sum: 0.25 },
     ]);
@@ -117,6 +116,19 @@ describe('a tool call', () => {
       'mcp_troupe.call.outcome': made.error?.outcome,
     });
     expect(partsOf(recorder)).toEqual([`${attempt} SERVER_ERROR`]);
+    expect(recorder.span(attempt).attributes).toMatchObject({ 'mcp_troupe.call.attempt': 1 });
+  });
+
+  it('records a failed attempt from when it was sent', async () => {
+    vi.spyOn(OpenTelemetry.prototype, 'now').mockReturnValue(Date.UTC(2020));
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { there, recorder } = await staged();
+    const made = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.fail(callFailure('serverError', true));
+    await there.settle();
+    expect(made.error?.code).toBe('SERVER_ERROR');
+    expect(recorder.span(attempt).startTime).toEqual([Date.UTC(2020) / 1_000, 0]);
   });
 
   it('records a timeout at its deadline', async () => {
@@ -375,7 +387,7 @@ it('describes a call to its spans at once, at their start and end', async () => 
   const there = await stage({ settings: servers({ db: 'srv' }), telemetry });
   made.length = 0;
   await answered(there, call(there, 'db'));
-  const parts = ['startSpan', 'startSpan', 'end', 'updateName', 'setAttributes', 'end'];
+  const parts = ['startSpan', 'updateName', 'setAttributes', 'end'];
   expect(made).toEqual(parts);
 });
 
