@@ -8,9 +8,14 @@
 import { dockerGatewayChoice, dockerGatewaySource } from '../../src/config/docker-gateway.ts';
 import { type FolderFault, isPrivileged } from '../../src/config/entry/server-entry.ts';
 import { ofPlugin } from '../../src/config/layers.ts';
-import { type MergedSettings, mergeSettings } from '../../src/config/merge-settings.ts';
+import {
+  type MergedSettings,
+  mergeSettings,
+  mergingSettings,
+} from '../../src/config/merge-settings.ts';
 import {
   foldersOf,
+  inTurns,
   type ParsedSettings,
   parseSettingsFile,
   refuseFolders,
@@ -147,9 +152,11 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     seen = around;
     const sources = [...around.sources, ...(await addedNow())];
     sources.push(...(await gatewayAmong(sources, ports, around)));
-    await pauseAmong(sources.flatMap(({ document }) => document?.servers ?? []));
+    const servers = sources.flatMap(({ document }) => document?.servers ?? []);
+    const merging = mergingSettings(sources, undefined, ports.policy, ports.rules);
+    await pauseAmong(servers);
     return {
-      ...mergeSettings(sources, undefined, ports.policy, ports.rules),
+      ...(await inTurns(merging, { pause: () => pauseAmong(servers) })),
       files: around.files,
       ...files.againIn(now),
     };

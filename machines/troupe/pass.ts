@@ -127,9 +127,9 @@ export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome 
   const isEnforced = isBudgetEnforced(context);
   if (cause.claimant !== undefined && !isEnforced) return {};
   const gates = gatesOf(context, cause);
-  const difference = sinceLastPass(context, gates);
   // Without a budget, the end of one server changes nothing for the others.
   const heirs = isEnforced || cause.heir === undefined ? undefined : [cause.heir];
+  const difference = heirs === undefined ? sinceLastPass(context, gates) : undefined;
   const only = heirs ?? difference?.names;
   const { plan: steps, wanted } = passOf(context, { ...cause, ...defined({ only }) });
   const changes = steps.filter((step): step is Change => step.step !== 'keep');

@@ -22,7 +22,12 @@ import { applyHostRules } from './apply-host-rules.ts';
 import { type ParsedServer, withPolicy } from './entry/server-entry.ts';
 import { layersOf, winnersOf } from './layers.ts';
 import { type Limits, limitsOf, permissionsOf, placeOfKey } from './limits.ts';
-import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
+import {
+  allTurns,
+  type ParsedDocument,
+  type ParsedSettings,
+  refuseCommands,
+} from './parse-settings.ts';
 import { chosenPolicy } from './policy-choice.ts';
 import { distinctServers } from './same-servers.ts';
 import { type StartupGate, startupGateOf } from './startup-gate.ts';
@@ -34,6 +39,8 @@ export interface MergedSettings {
   readonly startupGate: StartupGate;
 }
 
+export type MergedSources = MergedSettings & { readonly specs: ReadonlyMap<string, ServerSpec> };
+
 export type Specs = Pick<ReadonlyMap<string, ServerSpec>, 'get' | 'size' | 'values'>;
 
 // As many as there may be servers, so that no server ever waits.
@@ -41,17 +48,18 @@ const unlimitedSlots = 10_000;
 
 /**
  * Merges sources in the order of their layers; a source without a document only
- * brings its problems. The overlay, when there is one, comes last.
+ * brings its problems. The overlay, when there is one, comes last. Pauses between steps that read all
+ * servers.
  *
  * @param policy - the host's choice, which all policies start from
  * @param rules - the host's rules about servers
  */
-export function mergeSettings(
+export function* mergingSettings(
   sources: readonly ParsedSettings[],
   overlay?: ParsedSettings,
   policy: PolicyChoice = { overrides: {} },
   rules: readonly HostRule[] = [],
-): MergedSettings & { readonly specs: ReadonlyMap<string, ServerSpec> } {
+): Generator<void, MergedSources> {
   const all = overlay === undefined ? sources : [...sources, overlay];
   const written = layersOf(all.flatMap(({ document }) => document ?? []));
   const mayRunCommands = lastOf(written.own, ({ mcp }) => mcp.commandValues) ?? false;
@@ -64,6 +72,7 @@ export function mergeSettings(
   const { connect, catalog } = base;
   const startupGate = startupGateOf(base, own);
   const winners = winnersOf(documents);
+  yield;
   const switchedByOwn = switchesOf(own, own);
   const treated = winners.servers.map((server) => {
     const desired = treatedUnder(base, server);
@@ -71,9 +80,11 @@ export function mergeSettings(
     return switched === server.desired ? server : { ...server, desired: switched };
   });
   const ruled = applyHostRules(treated, rules);
+  yield;
   // Only the user's own lists count here: a server that a folder disables must not make way for another.
   const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
   const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
+  yield;
   const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
   const switchedOff = switchesOf(layers.narrowing, []);
   const servers = distinct.map((server) => {
@@ -84,6 +95,7 @@ export function mergeSettings(
     return limited === desired ? server : { ...server, desired: limited };
   });
   const budget = budgetOf(base, own, policy);
+  yield;
   return {
     specs: specsOf(servers),
     startupGate,
@@ -109,6 +121,11 @@ export function mergeSettings(
       ],
     },
   };
+}
+
+/** Merges sources without a pause. */
+export function mergeSettings(...given: Parameters<typeof mergingSettings>): MergedSources {
+  return allTurns(mergingSettings(...given));
 }
 
 function specsOf(servers: readonly ParsedServer[]): ReadonlyMap<string, ServerSpec> {

@@ -156,7 +156,8 @@ async function treeOfJson(text: string, bounds: TextBounds, upkeep: Upkeep): Pro
   return root === undefined ? readTree(text, bounds) : { root };
 }
 
-async function inTurns<Result>(
+/** Pauses after each turn. */
+export async function inTurns<Result>(
   turns: Generator<void, Result>,
   { pause }: Pick<Upkeep, 'pause'>,
 ): Promise<Result> {
@@ -167,7 +168,8 @@ async function inTurns<Result>(
   }
 }
 
-function allTurns<Result>(turns: Generator<void, Result>): Result {
+/** Runs all turns in one. */
+export function allTurns<Result>(turns: Generator<void, Result>): Result {
   for (;;) {
     const turn = turns.next();
     if (turn.done === true) return turn.value;

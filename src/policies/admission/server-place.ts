@@ -62,6 +62,7 @@ export function editedServers(
   { servers: before }: Settings,
   { servers: now }: Settings,
 ): readonly DesiredServer[] | undefined {
+  if (before === now) return [];
   if (before.length !== now.length) return undefined;
   const edited: DesiredServer[] = [];
   let place = 0;
