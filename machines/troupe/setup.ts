@@ -237,16 +237,19 @@ export const troupeSetup = parts.extend({
       const isOwned = ownerOf(context, event.actorId) !== undefined;
       const settings = isOwned ? context.settings : null;
       const order = placeOf(settings, nameOf(event.actorId));
-      return { orders: [{ to: 'slots', event: { ...event, order } }] };
+      const requests = [{ ...event, order }];
+      return { orders: [{ to: 'slots', event: { type: 'slots.requested', requests } }] };
     }),
     /** Passes on a permit that a server returns. */
     passReturn: does('slot.returned', (_, event) => ({ orders: [{ to: 'slots', event }] })),
     // A permit for an actor that no longer exists goes straight back.
-    passPermit: does('slot.granted', (context, event) => {
-      const { actorId } = event;
-      if (ownerOf(context, actorId) !== undefined) return { orders: [{ to: actorId, event }] };
-      return { orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }] };
-    }),
+    passPermits: does('slots.granted', (context, { actorIds }) => ({
+      orders: actorIds.map((actorId) =>
+        ownerOf(context, actorId) === undefined
+          ? { to: 'slots', event: { type: 'slot.returned', actorId } }
+          : { to: actorId, event: { type: 'slot.granted' } },
+      ),
+    })),
     /** Applies the new settings' limits on simultaneous starts. */
     resizeSlots: does('settings.loaded', (_, { settings: { slots: counts } }) => ({
       orders: [{ to: 'slots', event: { type: 'slots.resized', counts } }],
