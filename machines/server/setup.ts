@@ -176,7 +176,7 @@ export const serverSetup = setup({
         retry: context.attempt > 1 || context.hasServed,
       });
     }),
-    /** Reports to the root that this server serves. */
+    /** Reports to the root that this server serves, and therefore that its list is known. */
     reportReady: sendParent(newsOf('server.readied')),
     // The root retires a server itself, and that order reaches every region.
     reportFalter: enqueueActions(({ context: { actorId }, event, enqueue }) => {
@@ -289,12 +289,6 @@ export const serverSetup = setup({
     rememberCatalog: assign({ hasStoredCatalog: true }),
     /** Records that the stored list no longer exists. */
     forgetCatalog: assign({ hasStoredCatalog: false }),
-    /** Reports to the root that this generation's list is known. */
-    reportCatalog: sendParent(({ context }) => ({
-      type: 'catalog.listed' as const,
-      server: context.name,
-      generation: context.generation,
-    })),
     /** Counts another consecutive failed call. */
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
     /** Resets the count because a call succeeded. */
