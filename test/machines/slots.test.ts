@@ -215,6 +215,25 @@ describe('start permits', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('slots/permits-in-turn'));
   });
 
+  it('lapse with all others that were granted at once', () => {
+    const { send, giveBack, granted, clock } = brokerStory({ counts: { local: 3, remote: 1 } });
+    send(together([request('a', 0), request('b', 1), request('c', 2, { pool: 'remote' })]));
+    expect(clock.pendingCount).toBe(2);
+    giveBack('a');
+    giveBack('c');
+    expect(clock.pendingCount).toBe(1);
+    clock.advanceBy(600);
+    send(together(['d', 'e', 'f', 'g', 'h'].map((name, order) => request(name, order))));
+    expect(granted.slice(3).map(({ actorId }) => actorId)).toEqual(['d', 'e']);
+    clock.advanceBy(400);
+    // Only the permit of `b` has lapsed.
+    expect(granted.slice(5).map(({ actorId }) => actorId)).toEqual(['f']);
+    clock.advanceBy(600);
+    expect(granted.slice(6).map(({ actorId }) => actorId)).toEqual(['g', 'h']);
+    for (const name of ['f', 'g', 'h']) giveBack(name);
+    expect(clock.pendingCount).toBe(0);
+  });
+
   it('default to eight per processor core', () => {
     const { send, granted } = brokerStory({
       counts: { local: 'auto', remote: 1 },
