@@ -5,7 +5,8 @@
  * come first, then first starts in settings order, then repeated starts in the order of their
  * requests. The server returns the permit once its session is open, or once the start has ended. A
  * start that outlasts its permit is probably waiting for something other than a core: the permit
- * lapses, and the start continues without it.
+ * lapses, and the start continues without it. Permits granted at once form a grant, which has one
+ * timer and lapses as a whole.
  *
  * A repeated start also takes a retry from a stock that all servers share and that refills
  * slowly, so servers that failed together come back one after the other, whatever their own
@@ -14,25 +15,34 @@
  *
  * ```text
  * [*] -> stocked
- * slots -- always [canGrant] --> (stays)
- * slots -- slot.requested | slot.returned | slots.resized | done * --> (stays)
+ * slots -- slots.requested | slot.returned | slots.resized | permits.lapsed --> (stays)
  * stocked -- always [isRetryMissing] --> refilling
  * refilling -- after refillPause [isLastRetryMissing] --> stocked
  * refilling -- after refillPause --> refilling
  * ```
  */
 
-import { assertEvent, assign, enqueueActions, setup } from 'xstate';
+import { assertEvent, setup } from 'xstate';
 import type { SlotCounts } from '../src/domain/settings.ts';
 import { chanceOf } from '../src/policies/seeded-random.ts';
-import { type Permit, permitIdOf, permitMachine, type SlotPool } from './permit.ts';
 
-interface Request extends Permit {
+export type SlotPool = 'local' | 'remote';
+
+export interface SlotRequest {
+  /** The server actor that starts. */
+  readonly actorId: string;
+  readonly pool: SlotPool;
+  /** Whether a call or the user is waiting for this start. */
   readonly demanded: boolean;
   /** Whether it repeats a start, and therefore takes a retry from the stock. */
   readonly retry: boolean;
   /** Position in the settings, counted from 0. */
   readonly order: number;
+}
+
+interface Permit extends Pick<SlotRequest, 'actorId' | 'pool'> {
+  /** Number of its grant, unique among the grants that are out. */
+  readonly grant: number;
 }
 
 // A start keeps a core busy for a quarter of a second or waits for something else; eight starts per
@@ -62,7 +72,7 @@ export interface SlotsInput {
 export interface SlotsContext extends Required<Omit<SlotsInput, 'counts'>> {
   readonly counts: Readonly<Record<SlotPool, number>>;
   /** Requests in the order of their turns; at most one for each server actor. */
-  readonly waiting: readonly Request[];
+  readonly waiting: readonly SlotRequest[];
   /** Granted permits. */
   readonly permits: readonly Permit[];
   /** Number of retries that may begin at once. */
@@ -74,13 +84,15 @@ export interface SlotsContext extends Required<Omit<SlotsInput, 'counts'>> {
 }
 
 export type SlotsEvent =
-  | ({ readonly type: 'slot.requested' } & Request)
+  | { readonly type: 'slots.requested'; readonly requests: readonly SlotRequest[] }
   | { readonly type: 'slot.returned'; readonly actorId: string }
-  | { readonly type: 'slots.resized'; readonly counts: SlotCounts };
+  | { readonly type: 'slots.resized'; readonly counts: SlotCounts }
+  /** A grant was out for too long. Never sent from outside. */
+  | { readonly type: 'permits.lapsed'; readonly grant: number };
 
-export interface SlotGranted {
-  readonly type: 'slot.granted';
-  readonly actorId: string;
+export interface SlotsGranted {
+  readonly type: 'slots.granted';
+  readonly actorIds: readonly string[];
 }
 
 function countsOf({ local, remote }: SlotCounts, coreCount: number): SlotsContext['counts'] {
@@ -90,129 +102,183 @@ function countsOf({ local, remote }: SlotCounts, coreCount: number): SlotsContex
 /**
  * Orders the queue. Retries keep request order; in settings order, the last server would starve.
  */
-function inTurn(left: Request, right: Request): number {
+function inTurn(left: SlotRequest, right: SlotRequest): number {
   if (left.demanded !== right.demanded) return left.demanded ? -1 : 1;
   if (left.retry !== right.retry) return left.retry ? 1 : -1;
   return left.retry ? 0 : left.order - right.order;
 }
 
-const canBeOvertaken = ({ retry, demanded }: Request): boolean => retry && !demanded;
+const canBeOvertaken = ({ retry, demanded }: SlotRequest): boolean => retry && !demanded;
 
-/** Returns the first request in the queue for which a permit and, if needed, a retry are free. */
-function nextInLine({ waiting, permits, counts, ...rest }: SlotsContext): Request | undefined {
+/** Adds requests to the queue; a repeated one keeps its position. */
+function joined(
+  { waiting, permits }: SlotsContext,
+  requests: readonly SlotRequest[],
+): readonly SlotRequest[] {
+  const holders = new Set(permits.map(({ actorId }) => actorId));
+  const line = new Map(waiting.map((request) => [request.actorId, request]));
+  for (const { actorId, pool, demanded, retry, order } of requests)
+    if (!holders.has(actorId)) line.set(actorId, { actorId, pool, demanded, retry, order });
+  return [...line.values()].sort(inTurn);
+}
+
+/** Returns the requests to grant now, in order: until permits, retries or the queue run out. */
+function dueIn(context: SlotsContext): Pick<SlotsContext, 'overtakings' | 'retriesLeft'> & {
+  readonly due: ReadonlySet<SlotRequest>;
+} {
+  const { waiting, permits, counts } = context;
+  let { overtakings, retriesLeft } = context;
   const free = { ...counts };
   for (const { pool } of permits) free[pool] -= 1;
-  const overdue = rest.overtakings < mostOvertakings ? undefined : waiting.find(canBeOvertaken);
-  const line = overdue === undefined ? waiting : [overdue, ...waiting];
-  return line.find(({ pool, retry }) => free[pool] > 0 && (!retry || rest.retriesLeft > 0));
+  const due = new Set<SlotRequest>();
+  const isLeft = (request: SlotRequest): boolean => !due.has(request);
+  const mayStart = (request: SlotRequest): boolean =>
+    free[request.pool] > 0 && (!request.retry || retriesLeft > 0) && isLeft(request);
+  const overdue = (): SlotRequest | undefined => {
+    if (overtakings < mostOvertakings) return undefined;
+    const oldest = waiting.find((request) => canBeOvertaken(request) && isLeft(request));
+    return oldest !== undefined && mayStart(oldest) ? oldest : undefined;
+  };
+  const take = (request: SlotRequest): void => {
+    due.add(request);
+    free[request.pool] -= 1;
+    if (!request.retry) return;
+    retriesLeft -= 1;
+    const overtakes = request.demanded && waiting.some((one) => canBeOvertaken(one) && isLeft(one));
+    overtakings = overtakes ? Math.min(mostOvertakings, overtakings + 1) : 0;
+  };
+  // A request that may not start now may not start after others have either, so one pass suffices.
+  for (const request of waiting) {
+    for (let first = overdue(); first !== undefined; first = overdue()) take(first);
+    if (free.local <= 0 && free.remote <= 0) break;
+    if (mayStart(request)) take(request);
+  }
+  return { due, overtakings, retriesLeft };
 }
 
-function granted(context: SlotsContext, request: Request): SlotsContext {
-  const { actorId, pool, retry, demanded } = request;
-  const waiting = context.waiting.filter((other) => other !== request);
-  const permits = [...context.permits, { actorId, pool }];
-  if (!retry) return { ...context, waiting, permits };
-  const overtakes = demanded && waiting.some(canBeOvertaken);
-  const overtakings = overtakes ? Math.min(mostOvertakings, context.overtakings + 1) : 0;
-  return { ...context, waiting, permits, overtakings, retriesLeft: context.retriesLeft - 1 };
+const pools = ['local', 'remote'] as const;
+
+/** Returns the smallest number that no grant has. */
+function freeNumber(permits: readonly Permit[]): number {
+  const taken = new Set(permits.map(({ grant }) => grant));
+  let number = 1;
+  while (taken.has(number)) number += 1;
+  return number;
 }
 
-type Holder = Pick<Permit, 'actorId'>;
-/** Maps a returned permit, or the end of one, to the parameters of the action that takes it back. */
-const ofReturned = ({ event }: { readonly event: Holder }): Holder => event;
-const ofLapsed = ({ event }: { readonly event: { readonly output: Holder } }) => event.output;
+/** Returns the id of a grant's timer. */
+const patienceOf = (grant: number): string => `patience.${grant}`;
 
-export const slotsMachine = setup({
+const parts = setup({
   types: { input: {} as SlotsInput, context: {} as SlotsContext, events: {} as SlotsEvent },
-  actors: { permit: permitMachine },
-  actions: {
-    /** Adds a request to the queue; a repeated one keeps its position. */
-    joinLine: assign(({ context: { waiting, permits }, event }) => {
-      assertEvent(event, 'slot.requested');
-      const { actorId, pool, demanded, retry, order } = event;
-      if (permits.some((permit) => permit.actorId === actorId)) return {};
-      const request = { actorId, pool, demanded, retry, order };
-      const place = waiting.findIndex((other) => other.actorId === actorId);
-      const line = place === -1 ? [...waiting, request] : waiting.with(place, request);
-      return { waiting: line.toSorted(inTurn) };
-    }),
-    /** Takes a request out of the queue, or its permit back. */
-    release: enqueueActions(({ context, enqueue }, { actorId }: Holder) => {
-      enqueue.stopChild(permitIdOf(actorId));
-      enqueue.assign({
-        waiting: context.waiting.filter((request) => request.actorId !== actorId),
-        permits: context.permits.filter((permit) => permit.actorId !== actorId),
-      });
-    }),
-    /** Changes how many servers may start at once; granted permits stay valid. */
-    resize: assign(({ context, event }) => {
-      assertEvent(event, 'slots.resized');
-      return { counts: countsOf(event.counts, context.coreCount) };
-    }),
-    /** Grants permits to the queue, in order, until permits, retries or the queue run out. */
-    grant: enqueueActions(({ context, enqueue }) => {
-      let now = context;
-      for (let next = nextInLine(now); next !== undefined; next = nextInLine(now)) {
-        const { actorId, pool } = next;
-        now = granted(now, next);
-        enqueue.spawnChild('permit', { id: permitIdOf(actorId), input: { actorId, pool } });
-        enqueue.sendParent({ type: 'slot.granted', actorId } satisfies SlotGranted);
-      }
-      enqueue.assign(now);
-    }),
-    /** Returns one retry to the stock. */
-    refill: assign(({ context: { retriesLeft, refillCount } }) => ({
-      retriesLeft: retriesLeft + 1,
-      refillCount: refillCount + 1,
-    })),
-  },
-  guards: {
-    /** Whether a waiting server's permit is free. */
-    canGrant: ({ context }) => nextInLine(context) !== undefined,
-    /** Whether the stock is not full. */
-    isRetryMissing: ({ context }) => context.retriesLeft < context.stockCount,
-    /** Whether one more retry fills the stock. */
-    isLastRetryMissing: ({ context }) => context.retriesLeft === context.stockCount - 1,
-  },
   delays: {
+    // One second: four times the core time that an SDK-based server needs before its session is open.
+    localPatience: 1_000,
+    // A remote start waits for the network, so this only spreads the requests: 2,000 a second to
+    // endpoints that take their time.
+    remotePatience: 100,
     /** Pause before the next retry returns to the stock. */
     refillPause: ({ context: { seed, refillCount } }) =>
       Math.round(meanRefillMs * (1 + refillJitter * (2 * chanceOf(seed, refillCount) - 1))),
   },
-}).createMachine({
-  // A transition loop is a bug: a broken actor is better than a frozen host.
-  options: { maxIterations: 1_000 },
-  id: 'slots',
-  context: ({ input: { counts, coreCount, seed, stockCount = fullStockCount } }) => ({
-    counts: countsOf(counts, coreCount),
-    coreCount,
-    seed,
-    stockCount,
-    waiting: [],
-    permits: [],
-    retriesLeft: stockCount,
-    refillCount: 0,
-    overtakings: 0,
-  }),
-  on: {
-    'slot.requested': { actions: 'joinLine' },
-    'slot.returned': { actions: { type: 'release', params: ofReturned } },
-    'slots.resized': { actions: 'resize' },
-    // A permit has lapsed.
-    'xstate.done.actor.*': { actions: { type: 'release', params: ofLapsed } },
-  },
-  always: { guard: 'canGrant', actions: 'grant' },
-  initial: 'stocked',
-  states: {
-    // The stock is full.
-    stocked: { always: { guard: 'isRetryMissing', target: 'refilling' } },
-    refilling: {
-      after: {
-        refillPause: [
-          { guard: 'isLastRetryMissing', actions: 'refill', target: 'stocked' },
-          { actions: 'refill', target: 'refilling', reenter: true },
-        ],
+});
+
+/** Creates the action that applies a change, and then grants whatever permits it freed. */
+function granting(change: (context: SlotsContext, event: SlotsEvent) => Partial<SlotsContext>) {
+  return parts.enqueueActions(({ context: before, event, enqueue }) => {
+    const context = { ...before, ...change(before, event) };
+    const { due, ...rest } = dueIn(context);
+    let { permits } = context;
+    for (const pool of pools) {
+      const starts = [...due].filter((request) => request.pool === pool);
+      if (starts.length === 0) continue;
+      const grant = freeNumber(permits);
+      permits = [...permits, ...starts.map(({ actorId }) => ({ actorId, pool, grant }))];
+      const lapse = { type: 'permits.lapsed', grant } as const;
+      enqueue.raise(lapse, { id: patienceOf(grant), delay: `${pool}Patience` });
+    }
+    for (const { grant } of before.permits)
+      if (!permits.some((permit) => permit.grant === grant)) enqueue.cancel(patienceOf(grant));
+    if (due.size === 0) {
+      enqueue.assign(context);
+      return;
+    }
+    const waiting = context.waiting.filter((request) => !due.has(request));
+    enqueue.assign({ ...context, ...rest, waiting, permits });
+    const actorIds = [...due].map(({ actorId }) => actorId);
+    enqueue.sendParent({ type: 'slots.granted', actorIds } satisfies SlotsGranted);
+  });
+}
+
+export const slotsMachine = parts
+  .extend({
+    actions: {
+      /** Adds requests to the queue; a repeated one keeps its position. */
+      joinLine: granting((context, event) => {
+        assertEvent(event, 'slots.requested');
+        return { waiting: joined(context, event.requests) };
+      }),
+      /** Takes a request out of the queue, or its permit back. */
+      release: granting(({ waiting, permits }, event) => {
+        assertEvent(event, 'slot.returned');
+        const isOther = ({ actorId }: Pick<Permit, 'actorId'>) => actorId !== event.actorId;
+        return { waiting: waiting.filter(isOther), permits: permits.filter(isOther) };
+      }),
+      /** Takes a grant's permits back. */
+      lapse: granting(({ permits }, event) => {
+        assertEvent(event, 'permits.lapsed');
+        return { permits: permits.filter(({ grant }) => grant !== event.grant) };
+      }),
+      /** Changes how many servers may start at once; granted permits stay valid. */
+      resize: granting(({ coreCount }, event) => {
+        assertEvent(event, 'slots.resized');
+        return { counts: countsOf(event.counts, coreCount) };
+      }),
+      /** Returns one retry to the stock. */
+      refill: granting(({ retriesLeft, refillCount }) => ({
+        retriesLeft: retriesLeft + 1,
+        refillCount: refillCount + 1,
+      })),
+    },
+    guards: {
+      /** Whether the stock is not full. */
+      isRetryMissing: ({ context }) => context.retriesLeft < context.stockCount,
+      /** Whether one more retry fills the stock. */
+      isLastRetryMissing: ({ context }) => context.retriesLeft === context.stockCount - 1,
+    },
+  })
+  .createMachine({
+    // A transition loop is a bug: a broken actor is better than a frozen host.
+    options: { maxIterations: 1_000 },
+    id: 'slots',
+    context: ({ input: { counts, coreCount, seed, stockCount = fullStockCount } }) => ({
+      counts: countsOf(counts, coreCount),
+      coreCount,
+      seed,
+      stockCount,
+      waiting: [],
+      permits: [],
+      retriesLeft: stockCount,
+      refillCount: 0,
+      overtakings: 0,
+    }),
+    on: {
+      'slots.requested': { actions: 'joinLine' },
+      'slot.returned': { actions: 'release' },
+      'slots.resized': { actions: 'resize' },
+      'permits.lapsed': { actions: 'lapse' },
+    },
+    initial: 'stocked',
+    states: {
+      // The stock is full.
+      stocked: { always: { guard: 'isRetryMissing', target: 'refilling' } },
+      refilling: {
+        after: {
+          refillPause: [
+            { guard: 'isLastRetryMissing', actions: 'refill', target: 'stocked' },
+            { actions: 'refill', target: 'refilling', reenter: true },
+          ],
+        },
       },
     },
-  },
-});
+  });

@@ -23,6 +23,7 @@ import {
   raise,
   sendTo,
 } from 'xstate';
+import { longestTimerMs } from '../src/domain/clock.ts';
 
 /** Returns a machine's active states, including their ancestors. */
 export function activeStates(snapshot: AnyMachineSnapshot): readonly AnyStateNode[] {
@@ -93,10 +94,12 @@ export function indexTimers({ system }: AnyActorRef, clock: TimerClock): void {
   };
   const scheduler: Scheduler = {
     schedule(source, target, event, delay, id = `timer ${(count += 1)}`) {
-      const timer = clock.setTimeout(() => {
+      const fire = () => {
         forget(source, id);
         systemOf({ system })._relay(source, target, event);
-      }, delay);
+      };
+      // A chart uses the longest delay for "no timer": each open session has two or three of them.
+      const timer = delay < longestTimerMs ? clock.setTimeout(fire, delay) : undefined;
       const own = timers.get(source) ?? new Map<string, ScheduledEvent & { timer: unknown }>();
       timers.set(source, own.set(id, { id, event, delay, startedAt: clock.wallNow(), timer }));
     },

@@ -72,6 +72,12 @@ export interface Connected {
 const rememberedFetches = 10;
 
 const probeMethod = 'server/discover';
+/** The requests that the session's chart follows while it probes the era. */
+const followedIn = {
+  process: new Set([probeMethod, 'initialize']),
+  // Nothing can exit on the probe, so only the answer to it matters.
+  address: new Set(['initialize']),
+} satisfies Readonly<Record<string, ReadonlySet<string>>>;
 /** The phase of a handshake, judged by the last message sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
   initialize: 'initialize',
@@ -95,6 +101,8 @@ export class Opening {
   /** The last message sent, and the last request sent. */
   #sent = '';
   #asked = probeMethod;
+  /** The requests that the chart follows; none unless the era is probed. */
+  #followed: ReadonlySet<string> | undefined;
   /** The assumed era, until a response proves it. */
   #assumed: EraVerdict | undefined;
 
@@ -139,7 +147,9 @@ export class Opening {
     this.#secrets = [...resolved.secrets];
     const { negotiation, prior } = this.#eraFor(resolved);
     const asksEra = negotiation.mode === 'auto' && prior === undefined;
-    return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
+    const hasProcess = resolved.type === 'stdio';
+    if (asksEra) this.#followed = followedIn[hasProcess ? 'process' : 'address'];
+    return { type: 'resolved', hasProcess, asksEra };
   }
 
   /** Starts the process. */
@@ -197,13 +207,16 @@ export class Opening {
     return { client, connection, era: this.#noteEra(client, target, prior) };
   }
 
-  /** Called before a message is sent; returns whether it is a request of the handshake. */
+  /**
+   * Called before a message is sent; returns whether the session's chart follows it, because the
+   * handshake probes the era.
+   */
   noteSent(method: string): boolean {
     if (this.#sent === 'notifications/initialized') return false;
     this.#sent = method;
     if (method.startsWith('notifications/')) return false;
     this.#asked = method;
-    return true;
+    return this.#followed?.has(method) === true;
   }
 
   /** Called when a failed request suggests that the server may be gone. */

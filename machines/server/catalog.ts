@@ -46,7 +46,7 @@ export const catalogRegion = serverSetup.createStateConfig({
   on: {
     // Only a list that the connection accepted counts: one that arrives while the session closes
     // must not bring back the tools of a stopped server.
-    'server.listed': { actions: ['rememberCatalog', 'reportCatalog'], target: '.live' },
+    'server.listed': { actions: 'rememberCatalog', target: '.live' },
     'server.stop': '.none',
     'server.retire': '.none',
     'admission.withdrawn': '.none',

@@ -30,7 +30,7 @@
  *   wanting -- always [isUndemanded] --> parked.dormant
  *   wanting -- always --> engaged
  * retired -> [*]
- * parked -- (see parked.ts) --> settling | engaged
+ * parked -- (see parked.ts) --> settling | retired | engaged
  * engaged -- (see engaged.ts) --> settling | retired
  * ```
  */

@@ -3,7 +3,7 @@
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 import { type Failure, isPermanent } from '../../src/domain/failure.ts';
 import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
-import type { TransportKind } from '../../src/domain/server-spec.ts';
+import { isRemote, type TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
 import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
 import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
@@ -16,6 +16,7 @@ import {
 } from '../../src/policies/failures/restart-decision.ts';
 import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
+import type { SlotPool } from '../slots.ts';
 import type { StartShape } from '../xstate-internals.ts';
 
 export interface ServerInput {
@@ -50,6 +51,21 @@ export interface Impairment {
 /** Returns whether a server with this input needs the user's action before it can start. */
 export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
   return verdict !== 'admitted' || stopWanted;
+}
+
+/** Returns whether a server with this input starts as soon as it exists, and so needs a permit. */
+export function startsAtOnce(input: ServerInput): boolean {
+  return !startsHalted(input) && isDemanded(input);
+}
+
+/** Returns whether a server with this input is needed from the beginning. */
+export function isDemanded({ startup, startWanted, stopWanted }: ServerInput): boolean {
+  return (startup === 'eager' || startWanted) && !stopWanted;
+}
+
+/** Returns the pool of which a server's start needs a permit. */
+export function poolOf({ transport }: Pick<ServerInput, 'transport'>): SlotPool {
+  return isRemote(transport) ? 'remote' : 'local';
 }
 
 /** What the start of a server depends on: with thousands, nearly all start alike. */

@@ -11,8 +11,9 @@
  * engaged -- server.demanded | admission.granted | spec.updated --> (stays)
  * queued -- slot.granted --> live
  * queued -- server.demanded --> (stays)
- * queued -- server.stop | server.retire | server.relieve | server.restart | server.reconnect |
- *           admission.withdrawn | after queueDeadline --> settling
+ * queued -- server.stop | server.restart | server.reconnect | admission.withdrawn |
+ *           after queueDeadline --> settling
+ * queued -- server.retire | server.relieve --> retired
  * queued -- server.woke --> queued
  * live invokes session
  * live -- server.stop | server.retire | server.relieve | server.restart | server.reconnect |
@@ -61,8 +62,8 @@ export const engagedStates = serverSetup.createStateConfig({
         'slot.granted': 'live',
         'server.demanded': { actions: ['noteDemand', 'askForSlot'] },
         'server.stop': { actions: ['wishStop', 'returnSlot'], target: settle },
-        'server.retire': { actions: ['wishRetire', 'returnSlot'], target: settle },
-        'server.relieve': { actions: ['wishRetire', 'returnSlot'], target: settle },
+        'server.retire': { actions: ['wishRetire', 'returnSlot'], target: '#connection.retired' },
+        'server.relieve': { actions: ['wishRetire', 'returnSlot'], target: '#connection.retired' },
         'server.restart': { actions: ['wishRestart', 'returnSlot'], target: settle },
         'server.reconnect': { actions: ['wishReconnect', 'returnSlot'], target: settle },
         'admission.withdrawn': { actions: ['noteWithdrawn', 'returnSlot'], target: settle },

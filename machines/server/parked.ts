@@ -6,8 +6,9 @@
  *
  * ```text
  * [*] -> dormant
- * parked -- server.start | server.stop | server.restart | server.reconnect | server.retire |
- *           server.relieve | admission.granted | admission.withdrawn | spec.updated --> settling
+ * parked -- server.start | server.stop | server.restart | server.reconnect | admission.granted |
+ *           admission.withdrawn | spec.updated --> settling
+ * parked -- server.retire | server.relieve --> retired
  * blocked: [*] -> choosing
  *   choosing -- always [isBlockedBy(untrusted)] --> untrusted
  *   choosing -- always [isBlockedBy(excluded)] --> excluded
@@ -86,8 +87,9 @@ export const parkedStates = serverSetup.createStateConfig({
     'server.stop': { actions: 'wishStop', target: settle },
     'server.restart': { actions: 'wishRestart', target: settle },
     'server.reconnect': { actions: 'wishReconnect', target: settle },
-    'server.retire': { actions: 'wishRetire', target: settle },
-    'server.relieve': { actions: 'wishRetire', target: settle },
+    // At once: thousands of servers may end together.
+    'server.retire': { actions: 'wishRetire', target: '#connection.retired' },
+    'server.relieve': { actions: 'wishRetire', target: '#connection.retired' },
     'admission.granted': { actions: 'noteAdmitted', target: settle },
     'admission.withdrawn': { actions: 'noteWithdrawn', target: settle },
     'spec.updated': { actions: 'applySpec', target: settle },

@@ -22,6 +22,7 @@ import { activityRegion } from './activity.ts';
 import { catalogRegion } from './catalog.ts';
 import { circuitRegion } from './circuit.ts';
 import { connectionRegion } from './connection.ts';
+import { isDemanded } from './context.ts';
 import { serverSetup } from './setup.ts';
 
 export type {
@@ -40,7 +41,7 @@ export const serverMachine = serverSetup.createMachine({
   context: ({ input }) => ({
     ...input,
     retiring: false,
-    demanded: (input.startup === 'eager' || input.startWanted) && !input.stopWanted,
+    demanded: isDemanded(input),
     awaited: false,
     session: 0,
     attempt: 0,

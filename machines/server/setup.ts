@@ -7,7 +7,6 @@ import { assertEvent, assign, enqueueActions, raise, sendParent, sendTo, setup }
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { BreakerPolicy, StormLimit } from '../../src/domain/policy.ts';
-import { isRemote } from '../../src/domain/server-spec.ts';
 import type { BlockedReason } from '../../src/domain/server-state.ts';
 import type { SessionCommand, SessionEnd } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
@@ -33,6 +32,7 @@ import {
   isStored,
   isStorming,
   mayShowStored,
+  poolOf,
   quietWait,
   reconnectWait,
   type ServerContext,
@@ -59,6 +59,11 @@ function newsOf<Type extends string>(type: Type) {
     type,
     actorId: context.actorId,
   });
+}
+
+/** Returns whether a transition is the start of the actor, which its events do not include. */
+function isInit({ type }: { readonly type: string }): boolean {
+  return type === 'xstate.init';
 }
 
 export const serverSetup = setup({
@@ -160,15 +165,18 @@ export const serverSetup = setup({
     forgetWindows: assign({ ...freshWindows, floods: 0 }),
     /** Restores the full budget for the next outage, because the server served long enough. */
     forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
-    /** Asks the root for a start permit. */
-    askForSlot: sendParent(({ context }) => ({
-      type: 'slot.requested' as const,
-      actorId: context.actorId,
-      pool: isRemote(context.transport) ? ('remote' as const) : ('local' as const),
-      demanded: context.awaited,
-      retry: context.attempt > 1 || context.hasServed,
-    })),
-    /** Reports to the root that this server serves. */
+    // The root requests the permits of the servers that start at once, all of them together.
+    askForSlot: enqueueActions(({ context, event, enqueue }) => {
+      if (isInit(event)) return;
+      enqueue.sendParent({
+        type: 'slot.requested' as const,
+        actorId: context.actorId,
+        pool: poolOf(context),
+        demanded: context.awaited,
+        retry: context.attempt > 1 || context.hasServed,
+      });
+    }),
+    /** Reports to the root that this server serves, and therefore that its list is known. */
     reportReady: sendParent(newsOf('server.readied')),
     // The root retires a server itself, and that order reaches every region.
     reportFalter: enqueueActions(({ context: { actorId }, event, enqueue }) => {
@@ -178,8 +186,8 @@ export const serverSetup = setup({
     }),
     // The root computes which servers start halted; thousands of them need not report it.
     reportHalt: enqueueActions(({ context: { succeeds, actorId }, event, enqueue }) => {
-      const isStart = (event as { type: string }).type === 'xstate.init';
-      if (succeeds || !isStart) enqueue.sendParent({ type: 'server.halted' as const, actorId });
+      if (succeeds || !isInit(event))
+        enqueue.sendParent({ type: 'server.halted' as const, actorId });
     }),
     /** Reports to the root that this server continues. */
     reportResumption: sendParent(newsOf('server.resumed')),
@@ -281,12 +289,6 @@ export const serverSetup = setup({
     rememberCatalog: assign({ hasStoredCatalog: true }),
     /** Records that the stored list no longer exists. */
     forgetCatalog: assign({ hasStoredCatalog: false }),
-    /** Reports to the root that this generation's list is known. */
-    reportCatalog: sendParent(({ context }) => ({
-      type: 'catalog.listed' as const,
-      server: context.name,
-      generation: context.generation,
-    })),
     /** Counts another consecutive failed call. */
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
     /** Resets the count because a call succeeded. */

@@ -17,7 +17,7 @@
  * resolving invokes resolveTarget
  * resolving -- done resolveTarget [hasFailed] --> releasing
  * resolving -- done resolveTarget [hasProcess] --> launching
- * resolving -- done resolveTarget [asksEra] --> connecting.preparing
+ * resolving -- done resolveTarget [asksEra] --> connecting.asking
  * resolving -- done resolveTarget --> connecting.greeting
  * resolving -- error resolveTarget --> closing
  * launching invokes launchProcess
@@ -159,7 +159,8 @@ export const openingStates = sessionSetup.createStateConfig({
           {
             guard: { type: 'asksEra', params: outcomeOf },
             actions: { type: 'noteResolved', params: outcomeOf },
-            target: 'connecting.preparing',
+            // No process can exit, whether the probe has been sent or not.
+            target: 'connecting.asking',
           },
           { target: 'connecting.greeting' },
         ],

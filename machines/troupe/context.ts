@@ -11,9 +11,8 @@ import type {
 } from '../../src/domain/settings-facts.ts';
 import { serverNamed } from '../../src/policies/admission/server-place.ts';
 import type { GroupedMap } from '../../src/policies/grouped-map.ts';
-import type { SlotPool } from '../permit.ts';
 import type { ServerCommand, ServerInput, serverMachine } from '../server/server.ts';
-import type { SlotGranted, SlotsEvent } from '../slots.ts';
+import type { SlotRequest, SlotsEvent, SlotsGranted } from '../slots.ts';
 import type { HandoverDue, HandoverEvent, HandoverInput, ServerNews } from './handover.ts';
 import type { LastPass } from './last-pass.ts';
 
@@ -85,13 +84,7 @@ export type TroupeEvent =
   | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
   | SettingsCommand
   | SettingsFact
-  | {
-      readonly type: 'slot.requested';
-      readonly actorId: string;
-      readonly pool: SlotPool;
-      readonly demanded: boolean;
-      readonly retry: boolean;
-    }
+  | ({ readonly type: 'slot.requested' } & Omit<SlotRequest, 'order'>)
   | { readonly type: 'slot.returned'; readonly actorId: string }
   | {
       readonly type: 'catalog.listed' | 'catalog.forgotten';
@@ -100,7 +93,7 @@ export type TroupeEvent =
     }
   | ServerNews
   | HandoverDue
-  | SlotGranted
+  | SlotsGranted
   // XState's own events; never accepted from a host.
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
   | {

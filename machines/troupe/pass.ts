@@ -21,8 +21,9 @@ import {
   type PresentServers,
   planChanges,
 } from '../../src/policies/plan-changes.ts';
-import { type ServerInput, startsHalted } from '../server/context.ts';
+import { poolOf, type ServerInput, startsAtOnce, startsHalted } from '../server/context.ts';
 import type { ServerCommand } from '../server/server.ts';
+import type { SlotRequest } from '../slots.ts';
 import {
   catalogKey,
   desiredOf,
@@ -187,6 +188,9 @@ function outcomeOf(context: TroupeContext, steps: readonly Change[], wanted: Pas
   const spawnCount = context.spawnCount + born.size;
   const startWishes = context.startWishes.filter((server) => !born.has(server));
   const live = context.live.withAll(changes);
+  const requests = births.filter(startsAtOnce).map((input) => requestOf(input, context));
+  if (requests.length > 0)
+    orders.push({ to: 'slots', event: { type: 'slots.requested', requests } });
   const halted = context.halted.withAll(
     births.filter(startsHalted).map(({ actorId }) => [actorId, true]),
   );
@@ -227,6 +231,13 @@ function inputOf(
     hasStoredCatalog: knownCatalogs.has(catalogKey(name, generation)),
     mayDownload,
   };
+}
+
+/** Returns a new server's request for a start permit. */
+function requestOf(input: ServerInput, { settings }: TroupeContext): SlotRequest {
+  const { actorId, name } = input;
+  const order = placeOf(settings, name);
+  return { actorId, pool: poolOf(input), demanded: false, retry: false, order };
 }
 
 export const userCommands = [

@@ -12,6 +12,7 @@ import {
   fromEventObservable,
   setup,
 } from 'xstate';
+import type { LiveServer } from '../../src/domain/plan.ts';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
 import { placeOf, removedServers, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
@@ -107,6 +108,21 @@ function marked(ids: GroupedMap<true>, id: string, isMarked: boolean): GroupedMa
   return isMarked ? ids.with(id, true) : ids.without(id);
 }
 
+/** Records that this generation's list is known. */
+function withCatalog(
+  context: TroupeContext,
+  server: string,
+  generation: string,
+): Pick<TroupeContext, 'knownCatalogs'> {
+  const known = context.knownCatalogs.with(catalogKey(server, generation), true);
+  return { knownCatalogs: known === context.knownCatalogs ? known : bounded(known, context) };
+}
+
+function listedBy(owner: LiveServer, actorId: string, context: TroupeContext) {
+  const { generation } = owner.beside?.actorId === actorId ? owner.beside : owner;
+  return withCatalog(context, nameOf(actorId), generation);
+}
+
 /** Forgets the catalogs of generations that no longer exist, once there are too many. */
 function bounded(known: GroupedMap<true>, { live }: Pick<TroupeContext, 'live'>): GroupedMap<true> {
   if (known.size <= rememberedCatalogs + live.size) return known;
@@ -152,13 +168,9 @@ export const troupeSetup = parts.extend({
     /** Stores the decisions on disk. */
     noteDecisions: does('approvals.changed', (_, { decisions }) => ({ facts: { decisions } })),
     /** Records that this generation's list is stored. */
-    noteCatalog: does('catalog.listed', (context, { server, generation }) => {
-      const key = catalogKey(server, generation);
-      const known = context.knownCatalogs.with(key, true);
-      return known === context.knownCatalogs
-        ? {}
-        : { facts: { knownCatalogs: bounded(known, context) } };
-    }),
+    noteCatalog: does('catalog.listed', (context, { server, generation }) => ({
+      facts: withCatalog(context, server, generation),
+    })),
     /** Drops a list that is no longer stored, and notifies its server. */
     forgetCatalog: does('catalog.forgotten', (context, { server, generation }) => {
       const key = catalogKey(server, generation);
@@ -171,14 +183,20 @@ export const troupeSetup = parts.extend({
         orders: owners.map((it) => ({ to: it.actorId, event: { type: 'catalog.forgotten' } })),
       };
     }),
-    /** Records a server's report, and passes it to its handover, if there is one. */
+    /**
+     * Records a server's report, and passes it to its handover, if there is one. A server that
+     * serves has listed its tools.
+     */
     noteNews: does(serverNews, (context, event) => {
       const { type, actorId } = event;
-      const isBeside = ownerOf(context, actorId)?.beside !== undefined;
+      const owner = ownerOf(context, actorId);
+      const isBeside = owner?.beside !== undefined;
+      const isReady = type === 'server.readied';
       return {
         facts: {
-          serving: marked(context.serving, actorId, type === 'server.readied'),
+          serving: marked(context.serving, actorId, isReady),
           halted: marked(context.halted, actorId, type === 'server.halted'),
+          ...(isReady && owner !== undefined && listedBy(owner, actorId, context)),
         },
         orders: isBeside ? [{ to: handoverIdOf(nameOf(actorId)), event }] : [],
       };
@@ -237,16 +255,19 @@ export const troupeSetup = parts.extend({
       const isOwned = ownerOf(context, event.actorId) !== undefined;
       const settings = isOwned ? context.settings : null;
       const order = placeOf(settings, nameOf(event.actorId));
-      return { orders: [{ to: 'slots', event: { ...event, order } }] };
+      const requests = [{ ...event, order }];
+      return { orders: [{ to: 'slots', event: { type: 'slots.requested', requests } }] };
     }),
     /** Passes on a permit that a server returns. */
     passReturn: does('slot.returned', (_, event) => ({ orders: [{ to: 'slots', event }] })),
     // A permit for an actor that no longer exists goes straight back.
-    passPermit: does('slot.granted', (context, event) => {
-      const { actorId } = event;
-      if (ownerOf(context, actorId) !== undefined) return { orders: [{ to: actorId, event }] };
-      return { orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }] };
-    }),
+    passPermits: does('slots.granted', (context, { actorIds }) => ({
+      orders: actorIds.map((actorId) =>
+        ownerOf(context, actorId) === undefined
+          ? { to: 'slots', event: { type: 'slot.returned', actorId } }
+          : { to: actorId, event: { type: 'slot.granted' } },
+      ),
+    })),
     /** Applies the new settings' limits on simultaneous starts. */
     resizeSlots: does('settings.loaded', (_, { settings: { slots: counts } }) => ({
       orders: [{ to: 'slots', event: { type: 'slots.resized', counts } }],

@@ -14,7 +14,7 @@
  *
  * ```text
  * [*] -> serving
- * troupe -- slot.requested | slot.returned | slot.granted | catalog.listed | catalog.forgotten |
+ * troupe -- slot.requested | slot.returned | slots.granted | catalog.listed | catalog.forgotten |
  *           server.readied | server.faltered | server.halted | server.resumed |
  *           successor.gaveUp --> (stays)
  * troupe -- troupe.kill --> stopped
@@ -72,7 +72,7 @@ export const troupeMachine = troupeSetup.createMachine({
   on: {
     'slot.requested': { actions: 'requestSlot' },
     'slot.returned': { actions: 'passReturn' },
-    'slot.granted': { actions: 'passPermit' },
+    'slots.granted': { actions: 'passPermits' },
     'catalog.listed': { actions: 'noteCatalog' },
     'catalog.forgotten': { actions: 'forgetCatalog' },
     'server.readied': { actions: 'noteNews' },

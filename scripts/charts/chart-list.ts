@@ -3,7 +3,6 @@
 import type { AnyStateMachine } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
-import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -53,7 +52,6 @@ export const charts: readonly ListedChart[] = [
   listed(troupeMachine, ['troupe', 'The root', 'troupe', 'troupe/troupe']),
   listed(handoverMachine, ['handover', 'A handover', 'handover', 'troupe/handover']),
   listed(slotsMachine, ['slots', 'The start permits', 'slots', 'slots']),
-  listed(permitMachine, ['permit', 'One start permit', 'permit', 'permit']),
   listed(
     authorizationMachine,
     ['authorization', 'A login', 'authorization', 'authorization/authorization'],

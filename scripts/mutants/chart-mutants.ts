@@ -19,7 +19,6 @@ const testsByChart: Readonly<Record<string, readonly string[]>> = {
   server: ['server/replies', 'server/traces', 'server/evidence'],
   session: ['session/replies', 'session/traces', 'session/lists'],
   slots: ['slots', 'troupe/traces'],
-  permit: ['slots'],
   troupe: ['troupe/replies', 'troupe/traces'],
 };
 

@@ -224,7 +224,7 @@ class Lanes {
   readonly #servers = new Map<string, string>();
   readonly #leaves = new Map<string, readonly string[]>();
 
-  /** Undefined for an actor whose steps depend on other servers: a permit, for example. */
+  /** Undefined for an actor whose steps depend on other servers: the start permits, for example. */
   #add({
     actor,
     id,

@@ -13,8 +13,6 @@ export class GroupedMap<Value> {
   readonly size: number;
   /** Their number is a power of two. */
   readonly #groups: readonly ReadonlyMap<string, Value>[];
-  /** The map from which this one differs in one key, so that comparing the two reads no groups. */
-  #origin: { readonly map: WeakRef<GroupedMap<Value>>; readonly key: string } | undefined;
 
   private constructor(groups: readonly ReadonlyMap<string, Value>[], size: number) {
     this.#groups = groups;
@@ -58,55 +56,51 @@ export class GroupedMap<Value> {
    * nothing differs.
    */
   withAll(changes: Iterable<readonly [key: string, value: Value | undefined]>): GroupedMap<Value> {
-    const groups: ReadonlyMap<string, Value>[] = [...this.#groups];
+    // Most often it is one key, and absent already.
+    let groups: ReadonlyMap<string, Value>[] | undefined;
     const copies = new Map<number, Map<string, Value>>();
     let { size } = this;
-    const changed = new Set<string>();
     for (const [key, value] of changes) {
-      const index = indexOf(key, groups.length);
-      const group = groups[index] as ReadonlyMap<string, Value>;
+      const index = indexOf(key, this.#groups.length);
+      const group = (groups ?? this.#groups)[index] as ReadonlyMap<string, Value>;
       if (group.get(key) === value) continue;
       const copy = copies.get(index) ?? new Map(group);
       copies.set(index, copy);
-      changed.add(key);
+      groups ??= [...this.#groups];
       groups[index] = copy;
       size -= copy.size;
       if (value === undefined) copy.delete(key);
       else copy.set(key, value);
       size += copy.size;
     }
-    if (copies.size === 0) return this;
-    const next = new GroupedMap(regrouped(groups, size), size);
-    const only = changed.size === 1 ? [...changed][0] : undefined;
-    if (only !== undefined) next.#origin = { map: new WeakRef<GroupedMap<Value>>(this), key: only };
-    return next;
+    if (groups === undefined) return this;
+    return new GroupedMap(regrouped(groups, size), size);
   }
 
   /** Returns the keys whose values differ from those of an earlier map. */
   changesSince(before: GroupedMap<Value>): readonly string[] {
-    const { map, key } = this.#origin ?? {};
-    // The change may have been undone in the same step.
-    if (key !== undefined && map?.deref() === before)
-      return before.get(key) === this.get(key) ? [] : [key];
-    return this.#compare(before);
+    if (before.#groups.length !== this.#groups.length) return changesBetween(before, this);
+    // A key is in the same group of both, so nothing is hashed.
+    const gone: string[] = [];
+    const changed: string[] = [];
+    for (let index = 0; index < this.#groups.length; index += 1) {
+      const earlier = before.#groups[index] as ReadonlyMap<string, Value>;
+      const now = this.#groups[index] as ReadonlyMap<string, Value>;
+      if (earlier === now) continue;
+      for (const key of earlier.keys()) if (!now.has(key)) gone.push(key);
+      for (const [key, value] of now) if (earlier.get(key) !== value) changed.push(key);
+    }
+    return [...gone, ...changed];
   }
+}
 
-  #compare(before: GroupedMap<Value>): readonly string[] {
-    const keys: string[] = [];
-    // With equally many groups, a key is in the same group of both, so nothing is hashed.
-    const isAlike = before.#groups.length === this.#groups.length;
-    for (const [index, group] of before.#groups.entries()) {
-      const now = isAlike ? this.#groups[index] : this;
-      if (group === now) continue;
-      for (const name of group.keys()) if (now?.has(name) !== true) keys.push(name);
-    }
-    for (const [index, group] of this.#groups.entries()) {
-      const earlier = isAlike ? before.#groups[index] : before;
-      if (group === earlier) continue;
-      for (const name of group.keys()) if (earlier?.get(name) !== group.get(name)) keys.push(name);
-    }
-    return keys;
-  }
+function changesBetween<Value>(
+  before: GroupedMap<Value>,
+  now: GroupedMap<Value>,
+): readonly string[] {
+  const gone = [...before.keys()].filter((key) => !now.has(key));
+  const changed = [...now].filter(([key, value]) => before.get(key) !== value);
+  return [...gone, ...changed.map(([key]) => key)];
 }
 
 /** Returns twice as many groups, as often as needed, if these have become too large. */

@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
@@ -20,7 +19,6 @@ export const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   refresh: refreshMachine,
   handover: handoverMachine,
   slots: slotsMachine,
-  permit: permitMachine,
   authorization: authorizationMachine,
 };
 

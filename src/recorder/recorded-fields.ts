@@ -9,7 +9,6 @@ import type {
   AuthorizationEvent,
   StepDone,
 } from '../../machines/authorization/setup.ts';
-import type { Permit } from '../../machines/permit.ts';
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
 import type { RefreshContext, RefreshEvent } from '../../machines/session/list-refresh.ts';
 import type { SessionContext, SessionEvent } from '../../machines/session/session.ts';
@@ -117,8 +116,6 @@ const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
   overtakings: 'data',
 };
 
-const permit: Readonly<Record<keyof Permit, Shown>> = { actorId: 'data', pool: 'data' };
-
 // The chart has no tokens, codes or secrets; `failure` is a sentence without them.
 const authorization: Readonly<Record<keyof AuthorizationContext, Shown>> = {
   id: 'data',
@@ -173,7 +170,6 @@ const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>
   refresh: Object.entries(refresh),
   handover: Object.entries(handover),
   slots: Object.entries(slots),
-  permit: Object.entries(permit),
   authorization: Object.entries(authorization),
   troupe: Object.entries(troupe),
 };
@@ -303,10 +299,12 @@ const allowed: Allowed = {
   'handover.due': ['server', 'why'],
 
   // Start permits.
-  'slot.requested': ['actorId', 'pool', 'demanded', 'retry', 'order'],
+  'slot.requested': ['actorId', 'pool', 'demanded', 'retry'],
+  'slots.requested': ['requests'],
   'slot.returned': ['actorId'],
-  'slot.granted': ['actorId'],
+  'slots.granted': ['actorIds'],
   'slots.resized': [],
+  'permits.lapsed': ['grant'],
 
   // Logins.
   'login.requested': ['device'],

@@ -40,7 +40,6 @@ describe('a chart on the page', () => {
     'refresh',
     'troupe',
     'slots',
-    'permit',
     'authorization',
   ] satisfies MachineKey[])('highlights each possible state and no other: %s', async (machine) => {
     const source = new ScriptedSource();

@@ -459,7 +459,6 @@ class FloodSource implements InspectionSource {
     refresh: '',
     handover: '',
     slots: '',
-    permit: '',
     authorization: '',
   };
   last = 0;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
-import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -17,7 +16,6 @@ const charts = {
   sessionMachine,
   refreshMachine,
   slotsMachine,
-  permitMachine,
   troupeMachine,
   handoverMachine,
   authorizationMachine,

@@ -9,10 +9,11 @@ import {
   type StateValueFrom,
   setup,
 } from 'xstate';
-import { permitIdOf, permitMachine, type SlotPool } from '../../machines/permit.ts';
 import {
-  type SlotGranted,
+  type SlotPool,
+  type SlotRequest,
   type SlotsEvent,
+  type SlotsGranted,
   type SlotsInput,
   slotsMachine,
 } from '../../machines/slots.ts';
@@ -25,18 +26,18 @@ import { failure, golden, entry as server, settingsOf, startStory } from './stor
 
 type Snapshot = SnapshotFrom<typeof slotsMachine>;
 type Step = ExploredStep<typeof slotsMachine>;
-type Request = Extract<SlotsEvent, { readonly type: 'slot.requested' }>;
+type Requested = Extract<SlotsEvent, { readonly type: 'slots.requested' }>;
 
 type Replies<Machine extends AnyStateMachine, Type extends string> = Readonly<
   Record<StateValueFrom<Machine> & string, Readonly<Record<Type, string>>>
 >;
 const everywhere = {
-  'slot.requested': 'joinLine',
+  'slots.requested': 'joinLine',
   'slot.returned': 'release',
   'slots.resized': 'resize',
-  'xstate.done.actor.*': 'release',
+  'permits.lapsed': 'lapse',
 } as const;
-const slotsReplies: Replies<typeof slotsMachine, keyof typeof everywhere | SlotsEvent['type']> = {
+const slotsReplies: Replies<typeof slotsMachine, SlotsEvent['type']> = {
   stocked: everywhere,
   refilling: everywhere,
 };
@@ -44,9 +45,14 @@ const slotsReplies: Replies<typeof slotsMachine, keyof typeof everywhere | Slots
 function request(
   actorId: string,
   order: number,
-  { pool = 'local', demanded = false, retry = false }: Partial<Request> = {},
-): Request {
-  return { type: 'slot.requested', actorId, pool, demanded, retry, order };
+  { pool = 'local', demanded = false, retry = false }: Partial<SlotRequest> = {},
+): Requested {
+  return { type: 'slots.requested', requests: [{ actorId, pool, demanded, retry, order }] };
+}
+
+/** All of these requests in one event; of those of one server the last. */
+function together(events: readonly Requested[]): Requested {
+  return { type: 'slots.requested', requests: events.flatMap(({ requests }) => requests) };
 }
 
 const starts = [
@@ -76,14 +82,16 @@ const idsOf = (list: readonly { readonly actorId: string }[]) => list.map(({ act
 const inPool = <Item extends { readonly pool: SlotPool }>(list: readonly Item[], pool: SlotPool) =>
   list.filter((item) => item.pool === pool);
 
-function invariants({ context, children }: Snapshot): readonly string[] {
+function invariants({ context }: Snapshot): readonly string[] {
   const { permits, waiting, counts, retriesLeft, stockCount } = context;
   const known = [...idsOf(permits), ...idsOf(waiting)];
   return [
     ...(new Set(known).size === known.length ? [] : ['a server is known twice']),
-    ...(idsOf(permits).map(permitIdOf).toSorted().join() === Object.keys(children).toSorted().join()
-      ? []
-      : ['a permit and its actor differ']),
+    ...(permits.some(({ grant, pool }) =>
+      permits.some((other) => other.grant === grant && other.pool !== pool),
+    )
+      ? ['permits of two pools lapse together']
+      : []),
     ...pools.flatMap((pool) =>
       inPool(waiting, pool).some(({ retry }) => !retry || retriesLeft > 0) &&
       inPool(permits, pool).length < counts[pool]
@@ -96,8 +104,8 @@ function invariants({ context, children }: Snapshot): readonly string[] {
 
 function stepInvariants({ before, after, effects }: Step): readonly string[] {
   const granted = effects.flatMap(({ params }) => {
-    const { event } = (params ?? {}) as { readonly event?: Partial<SlotGranted> };
-    return event?.type === 'slot.granted' ? [event.actorId] : [];
+    const { event } = (params ?? {}) as { readonly event?: Partial<SlotsGranted> };
+    return event?.type === 'slots.granted' ? (event.actorIds ?? []) : [];
   });
   const had = idsOf(before.context.permits);
   const fresh = after.context.permits.filter(({ actorId }) => !had.includes(actorId));
@@ -113,7 +121,9 @@ function stepInvariants({ before, after, effects }: Step): readonly string[] {
       inPool(fresh, pool).some((each) => demandOf(each.actorId) === false),
   );
   return [
-    ...(granted.join() === idsOf(fresh).join() ? [] : ['a permit and its news differ']),
+    ...(granted.toSorted().join() === idsOf(fresh).toSorted().join()
+      ? []
+      : ['a permit and its news differ']),
     ...(isPassedOver && !isOverdue ? ['a demanded server is passed over'] : []),
   ];
 }
@@ -123,27 +133,26 @@ const searches = {
   'repeated starts with a stock of two': () => searchSlots(repeatedStarts),
 };
 
-/** The end of a permit; it comes only while that permit is out. */
-function lapseOf(actorId: string) {
-  const type = `xstate.done.actor.${permitIdOf(actorId)}` as const;
-  return [type, [{ type, actorId: permitIdOf(actorId), output: { actorId } }]] as const;
-}
+const grantsIn = ({ context }: Snapshot): ReadonlySet<number> =>
+  new Set(context.permits.map(({ grant }) => grant));
 
-function searchSlots(requested: readonly Request[]) {
-  const actorIds = [...new Set(idsOf(requested))];
+function searchSlots(requested: readonly Requested[]) {
+  const actorIds = [...new Set(requested.flatMap(({ requests }) => idsOf(requests)))];
   return explore(slotsMachine, {
     inputs: [{ counts: { local: 1, remote: 1 }, coreCount: 1, seed: 1, stockCount: 2 }],
     events: {
-      'slot.requested': requested,
+      'slots.requested': [...requested, together(requested)],
       'slot.returned': actorIds.map((actorId) => ({ type: 'slot.returned' as const, actorId })),
       'slots.resized': sizes.map((counts) => ({ type: 'slots.resized' as const, counts })),
-      ...Object.fromEntries(actorIds.map(lapseOf)),
+      // A grant lapses only while it is out.
+      'permits.lapsed': (snapshot: Snapshot) =>
+        [...grantsIn(snapshot)].map((grant) => ({ type: 'permits.lapsed' as const, grant })),
     },
     key: ({ context, value }) =>
       JSON.stringify([
         value,
         context.counts,
-        idsOf(context.permits).toSorted(),
+        context.permits.map(({ actorId, grant }) => `${actorId} ${grant}`).toSorted(),
         context.waiting.map(({ actorId, demanded }) => `${actorId} ${demanded}`),
         context.retriesLeft,
         context.overtakings,
@@ -160,7 +169,6 @@ const found = runOnce(searches);
 describe('the slots chart', { timeout: 120_000 }, () => {
   it('handles every event', () => {
     expect(repliesOf(slotsMachine, Object.keys(everywhere))).toEqual(slotsReplies);
-    expect(repliesOf(permitMachine, [])).toEqual({ held: {}, lapsed: {} });
   });
 
   it.each(names)('keeps its invariants in every state: %s', (name) => {
@@ -205,6 +213,25 @@ describe('start permits', () => {
     send(request('demanded', 4, { demanded: true }));
     for (const name of ['holder', 'demanded', 'second', 'third', 'again']) giveBack(name);
     await expect(story.toString()).toMatchFileSnapshot(golden('slots/permits-in-turn'));
+  });
+
+  it('lapse with all others that were granted at once', () => {
+    const { send, giveBack, granted, clock } = brokerStory({ counts: { local: 3, remote: 1 } });
+    send(together([request('a', 0), request('b', 1), request('c', 2, { pool: 'remote' })]));
+    expect(clock.pendingCount).toBe(2);
+    giveBack('a');
+    giveBack('c');
+    expect(clock.pendingCount).toBe(1);
+    clock.advanceBy(600);
+    send(together(['d', 'e', 'f', 'g', 'h'].map((name, order) => request(name, order))));
+    expect(granted.slice(3).map(({ actorId }) => actorId)).toEqual(['d', 'e']);
+    clock.advanceBy(400);
+    // Only the permit of `b` has lapsed.
+    expect(granted.slice(5).map(({ actorId }) => actorId)).toEqual(['f']);
+    clock.advanceBy(600);
+    expect(granted.slice(6).map(({ actorId }) => actorId)).toEqual(['g', 'h']);
+    for (const name of ['f', 'g', 'h']) giveBack(name);
+    expect(clock.pendingCount).toBe(0);
   });
 
   it('default to eight per processor core', () => {
@@ -291,11 +318,11 @@ function brokerStory(input: Partial<SlotsInput> = {}) {
   const story = recordTrace({ clock, describe: wordsOf });
   const granted: { readonly actorId: string; readonly at: number }[] = [];
   const root = setup({
-    types: { events: {} as SlotGranted },
+    types: { events: {} as SlotsGranted },
     actors: { slots: slotsMachine },
     actions: {
-      note: ({ event: { actorId } }) => {
-        granted.push({ actorId, at: clock.now() });
+      note: ({ event: { actorIds } }) => {
+        for (const actorId of actorIds) granted.push({ actorId, at: clock.now() });
       },
     },
   }).createMachine({
@@ -304,7 +331,7 @@ function brokerStory(input: Partial<SlotsInput> = {}) {
       src: 'slots',
       input: { counts: { local: 50, remote: 50 }, coreCount: 1, seed: 1, ...input },
     },
-    on: { 'slot.granted': { actions: 'note' } },
+    on: { 'slots.granted': { actions: 'note' } },
   });
   const actor = createActor(root, { id: 'troupe', clock, inspect: story.inspect }).start();
   const send = (event: SlotsEvent): void => actor.getSnapshot().children.slots?.send(event);
@@ -318,14 +345,22 @@ function brokerStory(input: Partial<SlotsInput> = {}) {
 }
 
 function wordsOf(event: AnyEventObject): string {
-  const { actorId, demanded, retry } = event as Partial<Request>;
-  if (actorId === undefined) return '';
-  const words = [
+  const {
     actorId,
-    ...(demanded === true ? ['demanded'] : []),
-    ...(retry === true ? ['retry'] : []),
-  ];
-  return `(${words.join(', ')})`;
+    actorIds,
+    requests = [],
+  } = event as {
+    readonly actorId?: string;
+    readonly actorIds?: SlotsGranted['actorIds'];
+    readonly requests?: Requested['requests'];
+  };
+  const words = requests.flatMap((each) => [
+    each.actorId,
+    ...(each.demanded ? ['demanded'] : []),
+    ...(each.retry ? ['retry'] : []),
+  ]);
+  const said = [...words, ...(actorIds ?? []), ...(actorId === undefined ? [] : [actorId])];
+  return said.length === 0 ? '' : `(${said.join(', ')})`;
 }
 
 /** The actions by which each state answers each event, its own or its parents'. */

@@ -228,6 +228,8 @@ function describe(event: AnyEventObject): string {
     list,
     outcome,
     why,
+    requests = [],
+    actorIds = [],
   } = event as {
     failure?: Failure;
     reason?: string;
@@ -239,8 +241,12 @@ function describe(event: AnyEventObject): string {
     failedChecks?: number;
     list?: string;
     outcome?: { type: string };
+    requests?: readonly { actorId: string; demanded: boolean }[];
+    actorIds?: readonly string[];
   };
   const words = [
+    ...requests.map((each) => (each.demanded ? `${each.actorId} demanded` : each.actorId)),
+    ...actorIds,
     list,
     outcome?.type,
     reason,

@@ -11,7 +11,6 @@ import {
   fromCallback,
   setup,
 } from 'xstate';
-import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
@@ -25,12 +24,7 @@ import { crash, failure, servers, stage } from '../runtime/stage.ts';
 import { statusOf } from '../visualizations/samples.ts';
 
 const visualizations = new URL('../../visualizations/', import.meta.url);
-const machines: readonly AnyStateMachine[] = [
-  serverMachine,
-  slotsMachine,
-  permitMachine,
-  troupeMachine,
-];
+const machines: readonly AnyStateMachine[] = [serverMachine, slotsMachine, troupeMachine];
 
 /** Everything that the pictures name by this attribute. */
 function drawn(attribute: string): ReadonlySet<string> {

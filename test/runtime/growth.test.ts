@@ -1,10 +1,12 @@
 /**
  * Counts how much work grows with the number of servers: elements that array methods, maps and sets
- * visit. Times depend on the machine; these numbers depend on the code alone.
+ * visit, and events that charts handle. Times depend on the machine; these numbers depend on the
+ * code alone.
  */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AnyMachineSnapshot } from 'xstate';
+import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import { machineIdOf } from '../../machines/xstate-internals.ts';
 import { setUp } from './stage.ts';
 
 const restores: (() => void)[] = [];
@@ -125,3 +127,44 @@ describe('a troupe of lazy servers', () => {
     expect([few, some, many].map(({ children }) => children)).toEqual([2, 2, 2]);
   });
 });
+
+describe('a troupe of eager servers', () => {
+  it('handles a bounded number of events for the start and the stop of each', async () => {
+    const few = await eventsWith(10);
+    const many = await eventsWith(30);
+    const perServer = (of: 'start' | 'stop'): Readonly<Record<string, number>> =>
+      Object.fromEntries(
+        [...many[of]]
+          .map(([chart, count]) => [chart, (count - (few[of].get(chart) ?? 0)) / 20] as const)
+          .filter(([, count]) => count > 0)
+          .sort(([one], [other]) => (one < other ? -1 : 1)),
+      );
+    // Start permits are requested and granted together, and returned one by one.
+    expect(perServer('start')).toEqual({ server: 4, session: 4, slots: 1, troupe: 2 });
+    expect(perServer('stop')).toEqual({ server: 2, session: 2, troupe: 1 });
+  });
+});
+
+/** Counts the events that charts of each kind handle while so many servers start and stop. */
+async function eventsWith(count: number) {
+  let counted = new Map<string, number>();
+  const names = Array.from({ length: count }, (_, index) => `s${index}`);
+  const entries = names.map((name) => [name, { type: 'http', url: `http://localhost/${name}` }]);
+  const made = setUp({
+    settings: { mcpServers: Object.fromEntries(entries) as object },
+    inspect: ({ type, actorRef }) => {
+      const chart = machineIdOf(actorRef as AnyActorRef);
+      if (type === '@xstate.event' && typeof chart === 'string')
+        counted.set(chart, (counted.get(chart) ?? 0) + 1);
+    },
+  });
+  const { troupe } = made;
+  await Promise.all([
+    made.advance(1_000),
+    ...names.map((name) => troupe.waitFor(name, 'ready')),
+  ]);
+  const start = counted;
+  counted = new Map();
+  await Promise.all([troupe.stop(), made.settle()]);
+  return { start, stop: counted };
+}

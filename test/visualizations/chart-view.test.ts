@@ -157,7 +157,7 @@ describe('an overview', () => {
 
   it('fits beside the panel, and on a phone, at full size while it is folded', () => {
     // The charts of a server; the other pages show the rest alone.
-    for (const machine of ['server', 'session', 'refresh', 'troupe', 'slots', 'permit']) {
+    for (const machine of ['server', 'session', 'refresh', 'troupe', 'slots']) {
       for (const picture of facts.machines[machine]?.pictures ?? []) {
         for (const [scope, frame] of [
           ['overview', beside],

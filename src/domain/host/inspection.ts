@@ -19,7 +19,6 @@ export type MachineKey =
   | 'refresh'
   | 'handover'
   | 'slots'
-  | 'permit'
   | 'authorization';
 
 /** An actor's XState session id, for example `x:7`; unique within a run. */

@@ -33,7 +33,7 @@ export class Catalogs {
     this.#ports = ports;
     const { parts, board, listeners } = ports;
     const store = new CatalogStore((server) => {
-      board().refresh(server);
+      board().refreshTools(server);
       this.invalidate();
     });
     this.#store = store;

@@ -176,7 +176,12 @@ export class StatusBoard {
     return () => this.#changes.off('any', callback);
   }
 
-  /** Updates one server whose tools or questions changed. */
+  /** Updates one server whose lists changed; until they are shown, its status lacks them. */
+  refreshTools(name: string): void {
+    if (this.#offering.has(name)) this.refresh(name);
+  }
+
+  /** Updates one server whose questions or withheld tools changed. */
   refresh(name: string): void {
     const actorId = this.#live?.get(name)?.actorId;
     if (actorId !== undefined) this.#updateAndReport(name, actorId);

@@ -156,19 +156,45 @@ describe('a call to a modern server', () => {
   );
 });
 
+/** Session actors that record the reported requests. */
+function reportingTo(sent: string[]) {
+  return (ports: SessionPorts): SessionActors =>
+    createSessionActors((id, report) =>
+      createSessionIo(ports)(id, (fact) => {
+        if (fact.type === 'wire.sent') sent.push(fact.method);
+        report(fact);
+      }),
+    );
+}
+
+describe('an opening session', () => {
+  it.each([
+    ['auto', ['server/discover']],
+    ['legacy', []],
+  ] as const)('reports what its process may exit on: era %s', async (era, reported) => {
+    const sent: string[] = [];
+    await ready(createBench(local('both', era), reportingTo(sent))());
+    expect(sent).toEqual(reported);
+  });
+
+  it('does not report the probe of an address, where no process can exit', async () => {
+    const peer = await startCountingPeer('json', [], { era: 'modern' });
+    onTestFinished(() => peer.close());
+    const sent: string[] = [];
+    const session = createBench(peer.spec, reportingTo(sent))();
+    bench = session;
+    session.send('session.open');
+    await session.next('session.opened');
+    expect(sent).toEqual([]);
+  });
+});
+
 describe('an open session', () => {
   it.each(['modern', 'legacy'] as const)(
     'does not report messages that its calls send: %s',
     async (era) => {
       const sent: string[] = [];
-      const actors = (ports: SessionPorts): SessionActors =>
-        createSessionActors((id, report) =>
-          createSessionIo(ports)(id, (fact) => {
-            if (fact.type === 'wire.sent') sent.push(fact.method);
-            report(fact);
-          }),
-        );
-      const session = await ready(createBench(local('both', era), actors)());
+      const session = await ready(createBench(local('both', era), reportingTo(sent))());
       sent.length = 0;
       await session.handle().callTool('echo', { text: 'hello' }, callOptions());
       expect(sent).toEqual([]);

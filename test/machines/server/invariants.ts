@@ -155,6 +155,8 @@ function limitOf({ policy, hasServed, loss }: ServerSnapshot['context']): number
   return isBusy || maxAttempts === null ? Number.POSITIVE_INFINITY : maxAttempts;
 }
 
+const isInit = ({ event }: Step): boolean => (event.type as string) === 'xstate.init';
+
 /** Hold for every transition. */
 const stepRules: Rules<Step> = {
   'one session is counted at a time': (step) => timesBegun(step) <= 1,
@@ -162,8 +164,8 @@ const stepRules: Rules<Step> = {
     started(step) === (step.event.type === 'slot.granted' && step.isHandled ? 1 : 0),
   'nothing is begun for a server that may not run': (step) =>
     timesBegun(step) === 0 || mayRun(step.after),
-  'a start asks for a permit': (step) =>
-    timesBegun(step) === sent(step, 'slot.requested') ||
+  'a start asks for a permit, unless the root asks for it': (step) =>
+    sent(step, 'slot.requested') === (isInit(step) ? 0 : timesBegun(step)) ||
     (step.event.type === 'server.demanded' && timesBegun(step) === 0),
   'a permit returns when the session opens, and at the latest with the end of the start': (
     step,

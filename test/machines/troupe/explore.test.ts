@@ -165,10 +165,7 @@ const silent: Events = {
     { type: 'slot.requested', actorId: 'db.0', pool: 'local', demanded: false, retry: false },
     { type: 'slot.requested', actorId: 'db.1', pool: 'local', demanded: false, retry: false },
   ],
-  'slot.granted': [
-    { type: 'slot.granted', actorId: 'db.0' },
-    { type: 'slot.granted', actorId: 'db.1' },
-  ],
+  'slots.granted': [{ type: 'slots.granted', actorIds: ['db.0', 'db.1'] }],
   'slot.returned': [{ type: 'slot.returned', actorId: 'db.0' }],
   'catalog.listed': [{ type: 'catalog.listed', server: 'db', generation: 'db-1' }],
   'catalog.forgotten': [{ type: 'catalog.forgotten', server: 'db', generation: 'db-1' }],
@@ -215,7 +212,7 @@ const handovers: Events = {
   'approval.revoke': [],
   'approvals.changed': [],
   'slot.requested': [],
-  'slot.granted': [],
+  'slots.granted': [],
   'slot.returned': [],
   'catalog.listed': [],
 };

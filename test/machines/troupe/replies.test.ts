@@ -20,7 +20,7 @@ type Row = Readonly<Record<TroupeEventType, string>>;
 const always = {
   'slot.requested': 'requestSlot',
   'slot.returned': 'passReturn',
-  'slot.granted': 'passPermit',
+  'slots.granted': 'passPermits',
   'catalog.listed': 'noteCatalog',
   'catalog.forgotten': 'forgetCatalog',
   'server.readied': 'noteNews',

@@ -77,7 +77,7 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
     retry: false,
   } as EventObject,
   'slot.returned': { type: 'slot.returned', actorId: 'db.0' } as EventObject,
-  'slot.granted': { type: 'slot.granted', actorId: 'db.0' } as EventObject,
+  'slots.granted': { type: 'slots.granted', actorIds: ['db.0'] } as EventObject,
   'catalog.listed': { type: 'catalog.listed', server, generation: 'db-1' } as EventObject,
   'catalog.forgotten': { type: 'catalog.forgotten', server, generation: 'db-1' } as EventObject,
   'xstate.done.actor.*': { type: 'xstate.done.actor.db.0', actorId: 'db.0' } as EventObject,

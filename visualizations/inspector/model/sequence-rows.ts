@@ -140,7 +140,7 @@ function keysOf(record: InspectionRecord): readonly ActorKey[] {
 
 function orderOf(actor: PicturedActor, actors: ReadonlyMap<ActorKey, PicturedActor>): string {
   const { machine } = actor;
-  const rank = machine === 'troupe' ? '0' : machine === 'slots' || machine === 'permit' ? '1' : '2';
+  const rank = machine === 'troupe' ? '0' : machine === 'slots' ? '1' : '2';
   const path: string[] = [];
   const seen = new Set<ActorKey>();
   for (
@@ -157,7 +157,6 @@ function orderOf(actor: PicturedActor, actors: ReadonlyMap<ActorKey, PicturedAct
 function lifelineOf({ actor, id, machine, server, login }: PicturedActor): Lifeline {
   if (machine === 'troupe') return { key: actor, name: 'troupe', role: 'root' };
   if (machine === 'slots') return { key: actor, name: 'slots', role: 'start permits' };
-  if (machine === 'permit') return { key: actor, name: id, role: 'start permit' };
   if (machine === 'authorization')
     return { key: actor, name: 'login', role: login?.servers.join(', ') ?? id };
   if (server === undefined) return { key: actor, name: id, role: 'actor' };

@@ -141,11 +141,8 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
   const world = usePage((state) => state.world);
   const server = usePage((state) => state.route.server);
   const choices = useMemo(() => {
-    const charts = [...world.actors.values()].filter(
-      ({ machine, life, actor: key }) =>
-        machine !== undefined && (machine !== 'permit' || life === 'active' || key === actor.actor),
-    );
-    const shared = new Set<string | undefined>(['troupe', 'slots', 'permit']);
+    const charts = [...world.actors.values()].filter(({ machine }) => machine !== undefined);
+    const shared = new Set<string | undefined>(['troupe', 'slots']);
     const roots = charts.filter(
       (each) =>
         shared.has(each.machine) ||
@@ -184,7 +181,6 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
 function nameOf({ id, machine, server, login }: PicturedActor): string {
   if (machine === 'troupe') return 'root';
   if (machine === 'slots') return 'start permits';
-  if (machine === 'permit') return shownLine(id, 60);
   if (machine === 'authorization')
     return shownLine(`login of ${login?.servers.join(', ') ?? id}`, 60);
   const name = shownLine(server ?? '', 60);
