@@ -104,7 +104,9 @@ class NetworkSession implements SessionIo, OpeningEvents {
 
   sending(method: string): void {
     const isStep = this.#opening.noteSent(method);
-    if (isStep && this.#open === undefined) this.#report({ type: 'wire.sent', method });
+    // What was asked last matters to the chart only if it may have ended the process.
+    const isOfProcess = isStep && this.#opening.connection?.kind === 'stdio';
+    if (isOfProcess && this.#open === undefined) this.#report({ type: 'wire.sent', method });
   }
 
   broke(): void {
