@@ -3,11 +3,11 @@
  * that the server supports.
  *
  * A server whose era is unknown is probed first. Some processes exit on any request before the
- * handshake, so what was sent to one last is a state. They are started a second time with the old handshake, which counts neither as a crash
- * nor as an attempt. An address that rejects the current protocol the way servers of 2024 do is
- * retried once over SSE; if that fails, the first failure is reported. One deadline covers all
- * steps. It restarts when the machine wakes, because a server cannot respond while the machine
- * sleeps.
+ * handshake, so what one was sent last is a state. They are started a second time with the old
+ * handshake, which counts neither as a crash nor as an attempt. An address that rejects the current
+ * protocol the way servers of 2024 do is retried once over SSE; if that fails, the first failure is
+ * reported. One deadline covers all steps. It restarts when the machine wakes, because a server
+ * cannot respond while the machine sleeps.
  *
  * ```text
  * [*] -> resolving

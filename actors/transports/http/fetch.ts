@@ -18,6 +18,7 @@ import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'n
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import { SharedTimer } from '../../host/shared-timer.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { ProtocolFault } from '../connection/errors.ts';
 import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
@@ -50,7 +51,8 @@ export interface FetchOptions {
 
 /** Creates the fetch for a session with the server at `home`, its address in the settings. */
 export function createGuardedFetch(home: URL, clock: Clock, options: FetchOptions = {}) {
-  const origins = createOrigins(home, clock, options);
+  const timer = new SharedTimer(clock);
+  const origins = createOrigins(home, timer, options);
   const authorized = createAuthorized(home, options.authenticator);
   let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
@@ -70,7 +72,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
             wasConnected && !(error instanceof UnreachedError),
           );
     try {
-      const message = await exchange(order, origins.socketsFor(order.url), clock, onConnected);
+      const message = await exchange(order, origins.socketsFor(order.url), timer, onConnected);
       return await read(message, explain);
     } catch (error) {
       throw explain(error);
@@ -93,7 +95,10 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       return waitMs === undefined ? {} : { retryAfterMs: waitMs };
     },
     /** Closes every connection; later requests are refused. */
-    close: () => origins.close(),
+    close(): void {
+      origins.close();
+      timer.stop();
+    },
     /**
      * Throws an {@link AddressBlockedError} for a URL to which no connection is allowed. Checking
      * the server's own URL also decides the range of other origins, before any connection to it.
