@@ -91,7 +91,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
       request.destroy();
     };
     const abort = (): void => fail(signal?.reason);
-    request.once('socket', (socket) => {
+    request.on('socket', (socket) => {
       readBytesBefore = socket.bytesRead;
       if (request.reusedSocket) {
         noteConnected();
@@ -106,7 +106,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
         });
       }
     });
-    request.once('response', (message) => {
+    request.on('response', (message) => {
       // Only a proxy sends this status.
       if (relay !== undefined && message.statusCode === 407) {
         fail(ProxyError.refused(relay, 407));
@@ -117,7 +117,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
       message.on('error', () => {});
       sockets.answered(message);
       if (isEventStream(message)) stopExchange?.();
-      message.once('close', end);
+      message.on('close', end);
       resolve(message);
     });
     request.on('error', (error) =>
@@ -145,10 +145,11 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
 }
 
 /** A proxy that relays a request is sent the whole address. */
-function prepare({ url, method, headers }: Order, { agent, relay }: Route): ClientRequest {
+function prepare({ url, method, headers }: Order, route: Route): ClientRequest {
+  const { agent, relay, target } = route;
   const to = relay?.url ?? url;
   const send = to.protocol === 'https:' ? requestSecure : requestPlain;
-  if (relay === undefined) return send(url, { method, headers, agent });
+  if (relay === undefined) return send({ ...target, method, headers, agent });
   const path = `${url.origin}${url.pathname}${url.search}`;
   const sent = { ...headers, host: url.host, ...relay.headers };
   return send(to, { method, headers: sent, agent, path });

@@ -158,12 +158,14 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
     send: (order: Order) => Promise<Read>,
   ): Promise<Read> {
     if (authenticator === undefined || order.url.origin !== home.origin) return send(order);
-    const repetitions = new Repetitions();
+    let repetitions: Repetitions | undefined;
     for (;;) {
-      const { sentWith, ...ready } = await readied(order, authenticator);
-      const answer = await send(ready.order);
+      const sentWith = await authenticator.headers(order.method, order.url);
+      order.signal?.throwIfAborted();
+      const answer = await send(withHeaders(order, sentWith));
       if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
       const refusal = readRefusal(answer.status, answer.headers);
+      repetitions ??= new Repetitions();
       if (!repetitions.take(refusal)) return answer;
       let mayRepeat = true;
       try {
@@ -179,10 +181,10 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
 
 const refusals: ReadonlySet<number> = new Set([401, 403]);
 
-async function readied(order: Order, authenticator: Authenticator) {
-  const sentWith = await authenticator.headers(order.method, order.url);
-  order.signal?.throwIfAborted();
-  return { sentWith, order: { ...order, headers: { ...order.headers, ...sentWith } } };
+/** Most servers require no login, so nothing is copied for them. */
+function withHeaders(order: Order, added: Order['headers']): Order {
+  for (const _ in added) return { ...order, headers: { ...order.headers, ...added } };
+  return order;
 }
 
 function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {
@@ -340,8 +342,12 @@ function plainText(message: IncomingMessage): Promise<string> {
         readBytes += chunk.length;
         if (readBytes > maxMessageBytes) message.destroy(tooLong(Buffer.concat(chunks)));
       })
-      .once('end', () => resolve(decoder.decode(Buffer.concat(chunks))))
-      .once('error', reject);
+      .on('end', () => {
+        const [first] = chunks;
+        const whole = chunks.length === 1 ? first : Buffer.concat(chunks);
+        resolve(decoder.decode(whole));
+      })
+      .on('error', reject);
   });
 }
 
