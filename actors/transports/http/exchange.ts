@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import type { Abortable } from '../../host/abort.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
 import { ProxyError } from './proxy.ts';
@@ -31,7 +32,7 @@ export interface Order {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: Abortable | undefined;
 }
 
 /** No byte was sent when this occurs. */

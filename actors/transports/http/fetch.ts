@@ -18,6 +18,7 @@ import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'n
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import type { Abortable } from '../../host/abort.ts';
 import { SharedTimer } from '../../host/shared-timer.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { ProtocolFault } from '../connection/errors.ts';
@@ -111,7 +112,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     async post(
       headers: Readonly<Record<string, string>>,
       body: string,
-      signal: AbortSignal,
+      signal: Abortable,
       isWhole: boolean,
     ): Promise<string | Answer> {
       signal.throwIfAborted();
@@ -136,7 +137,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     ): Promise<Answer> => {
       signal?.throwIfAborted();
       // Many requests may share a signal, and Node warns of a leak at eleven listeners.
-      if (signal !== undefined) setMaxListeners(0, signal);
+      if (signal instanceof AbortSignal) setMaxListeners(0, signal);
       const sent = sentHeaders(headers);
       const target = typeof url === 'string' ? new URL(url) : url;
       const order: Order = { url: target, method, headers: sent, body, signal };

@@ -11,6 +11,7 @@ import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol
 
 import { headerValue } from '../../../src/policies/calls/argument-headers.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
+import type { Abortable } from '../../host/abort.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import {
   Connection,
@@ -267,7 +268,7 @@ export class HttpTransport extends Connection {
   }
 
   /** Requests the notification stream, or the rest of a response that was cut after this event. */
-  #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Answer> {
+  #askForEvents(lastEventId: string | undefined, signal: Abortable): Promise<Answer> {
     const headers = { ...this.#sessionHeaders(), accept: 'text/event-stream' };
     return this.#guarded.fetch(this.#url, {
       headers: lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId },
