@@ -2,23 +2,25 @@ import { describe, expect, it } from 'vitest';
 import { Abort, type Abortable } from '../../../actors/host/abort.ts';
 
 /** A signal, and what aborts it. */
-const kinds: readonly (readonly [string, () => { signal: Abortable; abort(why: Error): void }])[] =
+const kinds: readonly (readonly [
+  string,
+  () => { signal: Abortable; abort: (why: Error) => void },
+])[] = [
   [
-    [
-      'ours',
-      () => {
-        const signal = new Abort();
-        return { signal, abort: (why) => signal.abort(why) };
-      },
-    ],
-    [
-      "Node's",
-      () => {
-        const controller = new AbortController();
-        return { signal: controller.signal, abort: (why) => controller.abort(why) };
-      },
-    ],
-  ];
+    'ours',
+    () => {
+      const signal = new Abort();
+      return { signal, abort: (why) => signal.abort(why) };
+    },
+  ],
+  [
+    "Node's",
+    () => {
+      const controller = new AbortController();
+      return { signal: controller.signal, abort: (why) => controller.abort(why) };
+    },
+  ],
+];
 
 describe.each(kinds)('an abort of %s', (_, create) => {
   it('calls each listener once, with the reason in the signal', () => {
