@@ -1,6 +1,7 @@
 /** Waits and deadlines on the injected clock. */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import type { Abortable } from './abort.ts';
 
 type Timers = Pick<Clock, 'setTimeout' | 'clearTimeout'>;
 
@@ -12,7 +13,7 @@ export async function withinTime<Value>(
   clock: Timers,
   limitMs: number,
   promise: Promise<Value>,
-  signal?: AbortSignal,
+  signal?: Abortable,
 ): Promise<Value | undefined> {
   let giveUp = (): void => {};
   const limit = new Promise<undefined>((resolve) => {
@@ -33,7 +34,7 @@ export async function withinTime<Value>(
 }
 
 /** Waits for this long; resolves early when the signal is aborted. */
-export async function pause(clock: Timers, delayMs: number, signal: AbortSignal): Promise<void> {
+export async function pause(clock: Timers, delayMs: number, signal: Abortable): Promise<void> {
   await withinTime(clock, delayMs, new Promise(() => {}), signal);
 }
 

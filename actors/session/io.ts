@@ -103,8 +103,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   sending(method: string): void {
-    const isStep = this.#opening.noteSent(method);
-    if (isStep && this.#open === undefined) this.#report({ type: 'wire.sent', method });
+    const isFollowed = this.#opening.noteSent(method);
+    if (isFollowed && this.#open === undefined) this.#report({ type: 'wire.sent', method });
   }
 
   broke(): void {

@@ -59,6 +59,11 @@ export interface CredentialStore {
    * work's errors
    */
   update(key: string, work: CredentialWork): Promise<StoredCredential | undefined>;
+  /**
+   * Whether a credential may be stored, in any condition. False is certain, and a change by another
+   * process after that reaches listeners. Many questions at once are cheap. Never rejects.
+   */
+  mayHold(key: string): Promise<boolean>;
   /** Lists all stored credentials without their secrets. */
   list(): Promise<readonly CredentialSummary[]>;
   /** Calls the listener once after each change by another process, until the result is called. */
@@ -104,6 +109,8 @@ class Store implements CredentialStore {
   /** Saves and comparisons run one at a time, so that own saves are not taken for others'. */
   #comparing: Promise<unknown> = Promise.resolve();
   readonly #saving = new Set<Promise<unknown>>();
+  /** The stored keys, while they are being listed. */
+  #listing: Promise<ReadonlySet<string> | undefined> | undefined;
   #hasScanWaiting = false;
   #hasScanned = false;
   #unwatch: (() => void) | undefined;
@@ -151,6 +158,29 @@ class Store implements CredentialStore {
         return save(next);
       });
     });
+  }
+
+  async mayHold(key: string): Promise<boolean> {
+    assertKey(key);
+    // Only its answer to the key itself counts.
+    if (this.#ports.host !== undefined) return true;
+    this.#listing ??= this.#keysNow();
+    const keys = await this.#listing;
+    // A comparison may have found it meanwhile.
+    if (keys?.has(key) !== false || (this.#known.get(key) ?? 0) > 0) return true;
+    this.#known.set(key, 0);
+    return false;
+  }
+
+  /** Undefined if the credentials cannot be listed. */
+  async #keysNow(): Promise<ReadonlySet<string> | undefined> {
+    try {
+      return new Set(await this.#records.keys());
+    } catch {
+      return undefined;
+    } finally {
+      this.#listing = undefined;
+    }
   }
 
   async list(): Promise<readonly CredentialSummary[]> {

@@ -130,7 +130,7 @@ function dotted(high = 0, low = 0): string {
 
 /** Returns the address of a server over HTTP, with which a WebSocket begins. */
 export function asHttp(url: URL): URL {
-  return new URL(url.href.replace(/^ws/u, 'http'));
+  return url.protocol.startsWith('ws') ? new URL(url.href.replace(/^ws/u, 'http')) : url;
 }
 
 /** The server's URL as a resource indicator: without query, fragment and the slash of a bare host. */

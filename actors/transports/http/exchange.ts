@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import type { Abortable } from '../../host/abort.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
 import { ProxyError } from './proxy.ts';
@@ -31,7 +32,7 @@ export interface Order {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: Abortable | undefined;
 }
 
 /** No byte was sent when this occurs. */
@@ -91,7 +92,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
       request.destroy();
     };
     const abort = (): void => fail(signal?.reason);
-    request.once('socket', (socket) => {
+    request.on('socket', (socket) => {
       readBytesBefore = socket.bytesRead;
       if (request.reusedSocket) {
         noteConnected();
@@ -106,7 +107,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
         });
       }
     });
-    request.once('response', (message) => {
+    request.on('response', (message) => {
       // Only a proxy sends this status.
       if (relay !== undefined && message.statusCode === 407) {
         fail(ProxyError.refused(relay, 407));
@@ -117,7 +118,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
       message.on('error', () => {});
       sockets.answered(message);
       if (isEventStream(message)) stopExchange?.();
-      message.once('close', end);
+      message.on('close', end);
       resolve(message);
     });
     request.on('error', (error) =>
@@ -145,10 +146,11 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
 }
 
 /** A proxy that relays a request is sent the whole address. */
-function prepare({ url, method, headers }: Order, { agent, relay }: Route): ClientRequest {
+function prepare({ url, method, headers }: Order, route: Route): ClientRequest {
+  const { agent, relay, target } = route;
   const to = relay?.url ?? url;
   const send = to.protocol === 'https:' ? requestSecure : requestPlain;
-  if (relay === undefined) return send(url, { method, headers, agent });
+  if (relay === undefined) return send({ ...target, method, headers, agent });
   const path = `${url.origin}${url.pathname}${url.search}`;
   const sent = { ...headers, host: url.host, ...relay.headers };
   return send(to, { method, headers: sent, agent, path });

@@ -18,6 +18,8 @@ import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'n
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import type { Abortable } from '../../host/abort.ts';
+import { SharedTimer } from '../../host/shared-timer.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { ProtocolFault } from '../connection/errors.ts';
 import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
@@ -50,7 +52,8 @@ export interface FetchOptions {
 
 /** Creates the fetch for a session with the server at `home`, its address in the settings. */
 export function createGuardedFetch(home: URL, clock: Clock, options: FetchOptions = {}) {
-  const origins = createOrigins(home, clock, options);
+  const timer = new SharedTimer(clock);
+  const origins = createOrigins(home, timer, options);
   const authorized = createAuthorized(home, options.authenticator);
   let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
@@ -70,7 +73,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
             wasConnected && !(error instanceof UnreachedError),
           );
     try {
-      const message = await exchange(order, origins.socketsFor(order.url), clock, onConnected);
+      const message = await exchange(order, origins.socketsFor(order.url), timer, onConnected);
       return await read(message, explain);
     } catch (error) {
       throw explain(error);
@@ -93,7 +96,10 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       return waitMs === undefined ? {} : { retryAfterMs: waitMs };
     },
     /** Closes every connection; later requests are refused. */
-    close: () => origins.close(),
+    close(): void {
+      origins.close();
+      timer.stop();
+    },
     /**
      * Throws an {@link AddressBlockedError} for a URL to which no connection is allowed. Checking
      * the server's own URL also decides the range of other origins, before any connection to it.
@@ -106,7 +112,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     async post(
       headers: Readonly<Record<string, string>>,
       body: string,
-      signal: AbortSignal,
+      signal: Abortable,
       isWhole: boolean,
     ): Promise<string | Answer> {
       signal.throwIfAborted();
@@ -131,7 +137,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     ): Promise<Answer> => {
       signal?.throwIfAborted();
       // Many requests may share a signal, and Node warns of a leak at eleven listeners.
-      if (signal !== undefined) setMaxListeners(0, signal);
+      if (signal instanceof AbortSignal) setMaxListeners(0, signal);
       const sent = sentHeaders(headers);
       const target = typeof url === 'string' ? new URL(url) : url;
       const order: Order = { url: target, method, headers: sent, body, signal };
@@ -153,12 +159,14 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
     send: (order: Order) => Promise<Read>,
   ): Promise<Read> {
     if (authenticator === undefined || order.url.origin !== home.origin) return send(order);
-    const repetitions = new Repetitions();
+    let repetitions: Repetitions | undefined;
     for (;;) {
-      const { sentWith, ...ready } = await readied(order, authenticator);
-      const answer = await send(ready.order);
+      const sentWith = await authenticator.headers(order.method, order.url);
+      order.signal?.throwIfAborted();
+      const answer = await send(withHeaders(order, sentWith));
       if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
       const refusal = readRefusal(answer.status, answer.headers);
+      repetitions ??= new Repetitions();
       if (!repetitions.take(refusal)) return answer;
       let mayRepeat = true;
       try {
@@ -174,10 +182,10 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
 
 const refusals: ReadonlySet<number> = new Set([401, 403]);
 
-async function readied(order: Order, authenticator: Authenticator) {
-  const sentWith = await authenticator.headers(order.method, order.url);
-  order.signal?.throwIfAborted();
-  return { sentWith, order: { ...order, headers: { ...order.headers, ...sentWith } } };
+/** Most servers require no login, so nothing is copied for them. */
+function withHeaders(order: Order, added: Order['headers']): Order {
+  for (const _ in added) return { ...order, headers: { ...order.headers, ...added } };
+  return order;
 }
 
 function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {
@@ -335,8 +343,12 @@ function plainText(message: IncomingMessage): Promise<string> {
         readBytes += chunk.length;
         if (readBytes > maxMessageBytes) message.destroy(tooLong(Buffer.concat(chunks)));
       })
-      .once('end', () => resolve(decoder.decode(Buffer.concat(chunks))))
-      .once('error', reject);
+      .on('end', () => {
+        const [first] = chunks;
+        const whole = chunks.length === 1 ? first : Buffer.concat(chunks);
+        resolve(decoder.decode(whole));
+      })
+      .on('error', reject);
   });
 }
 

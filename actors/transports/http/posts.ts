@@ -10,6 +10,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { Abort } from '../../host/abort.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { NotSentError } from '../connection/connection.ts';
 
@@ -37,7 +38,7 @@ export class Post {
   readonly isWork: boolean;
   /** Whether the response is an event stream, which outlives `send`. */
   isStreaming = false;
-  readonly #controller = new AbortController();
+  readonly signal = new Abort();
   #stopTimer: (() => void) | undefined;
 
   constructor(message: JSONRPCMessage) {
@@ -47,13 +48,9 @@ export class Post {
     this.isWork = isRequest && !questions.has(message.method);
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
   breakOff(why = 'The request was given up.'): void {
     this.stopTimer();
-    this.#controller.abort(new BrokenOffError(why));
+    this.signal.abort(new BrokenOffError(why));
   }
 
   breakOffAfter(clock: Clock, delayMs: number): void {

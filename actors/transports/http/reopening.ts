@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import type { Abortable } from '../../host/abort.ts';
 import { pause } from '../../host/time-limit.ts';
 
 const shortestMs = 1_000;
@@ -31,20 +32,20 @@ export class Reopening {
    * Called when the stream was lost or refused. Resolves when it may be opened, or when the signal
    * is aborted.
    */
-  afterLoss(signal: AbortSignal, askedMs = 0): Promise<void> {
+  afterLoss(signal: Abortable, askedMs = 0): Promise<void> {
     const hasHeld = this.#clock.now() - this.#openedAt > goodStreamMs;
     this.#inARow = hasHeld ? 0 : this.#inARow + 1;
     return this.#wait(signal, Math.max(shortestMs * 2 ** Math.min(this.#inARow, 16), askedMs));
   }
 
   /** Called when the server ended the stream on purpose and requested when to reopen it. */
-  afterPause(signal: AbortSignal, askedMs: number): Promise<void> {
+  afterPause(signal: Abortable, askedMs: number): Promise<void> {
     // The next loss is the first of a new series.
     this.#inARow = -1;
     return this.#wait(signal, Math.max(shortestMs, askedMs));
   }
 
-  async #wait(signal: AbortSignal, plainMs: number): Promise<void> {
+  async #wait(signal: Abortable, plainMs: number): Promise<void> {
     const waitMs = Math.min(longestMs, plainMs * (1 + jitterShare * this.#random()));
     await pause(this.#clock, waitMs, signal);
     this.#openedAt = this.#clock.now();

@@ -8,8 +8,9 @@
  */
 
 import { lookup as resolveName } from 'node:dns';
-import type { IncomingMessage, Agent as PlainAgent } from 'node:http';
+import type { IncomingMessage, Agent as PlainAgent, RequestOptions } from 'node:http';
 import { isIP, type Socket } from 'node:net';
+import { urlToHttpOptions } from 'node:url';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
@@ -34,6 +35,8 @@ export interface SocketOptions {
 /** The connections to use for a request. */
 export interface Route {
   readonly agent: PlainAgent;
+  /** The parts of the URL, which are not free to read. */
+  readonly target: RequestOptions;
   /** The proxy to which the request itself is sent. */
   readonly relay?: Proxy;
 }
@@ -69,6 +72,12 @@ export function createSockets(
     if (proxy !== undefined && isForbiddenProxy(proxy)) throw blocked(proxy.url.hostname);
     return proxy;
   };
+  const wayTo = (url: URL): Omit<Route, 'target'> => {
+    const proxy = proxyFor(url);
+    if (proxy === undefined) return { agent: agents.direct(url) };
+    if (url.protocol === 'http:') return { agent: agents.relayed(proxy), relay: proxy };
+    return { agent: agents.tunnelled(url, proxy) };
+  };
   let isClosed = false;
   const assertOpen = (): void => {
     if (isClosed) throw Object.assign(new Error('the session is closed'), closedError);
@@ -78,16 +87,10 @@ export function createSockets(
     assertOpen();
     if (url === last?.url) return last.route;
     const { host, protocol } = url;
-    if (host === last?.host && protocol === last.url.protocol) return last.route;
-    const proxy = proxyFor(url);
-    const route =
-      proxy === undefined
-        ? { agent: agents.direct(url) }
-        : protocol === 'http:'
-          ? { agent: agents.relayed(proxy), relay: proxy }
-          : { agent: agents.tunnelled(url, proxy) };
-    last = { url, host, route };
-    return route;
+    const isSameHost = host === last?.host && protocol === last.url.protocol;
+    const way = isSameHost && last !== undefined ? last.route : wayTo(url);
+    last = { url, host, route: { ...way, target: targetOf(url) } };
+    return last.route;
   };
   return {
     /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
@@ -132,6 +135,11 @@ export function createSockets(
       last = undefined;
     },
   };
+}
+
+function targetOf(url: URL): RequestOptions {
+  const { protocol, hostname, port, path } = urlToHttpOptions(url);
+  return { protocol, hostname, port, path };
 }
 
 function isForbiddenProxy({ url }: Proxy): boolean {

@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { Abort, type Abortable } from '../../host/abort.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
 import { isEventStream, TooLongError } from './body.ts';
 import { eventIdOf, isBusy, isMessageEvent, readEvents } from './events.ts';
@@ -30,7 +31,7 @@ interface StreamListeners {
   readonly clock: Clock;
   readonly budget: InputBudget;
   /** Nothing is delivered once this is aborted. */
-  readonly signal: AbortSignal;
+  readonly signal: Abortable;
   readonly onMessage: (text: string) => void;
   /** Called when a message exceeds the limit, which ends the reading. */
   readonly onTooLong?: (error: TooLongError) => void;
@@ -144,15 +145,14 @@ export function createNewsStream({
   readonly clock: Clock;
   readonly budget: InputBudget;
   /** Requests the stream, or its continuation after this event. */
-  readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Answer>;
+  readonly ask: (lastEventId: string | undefined, signal: Abortable) => Promise<Answer>;
   readonly onMessage: (text: string) => void;
   /** Called when the stream was lost or could not be opened, so the server may be gone. */
   readonly onDoubt: () => void;
   /** Called when messages that the server sent while there was no stream are lost. */
   readonly onGap: () => void;
 }) {
-  const controller = new AbortController();
-  const { signal } = controller;
+  const signal = new Abort();
   const reopening = new Reopening(clock);
   const bookmark = new Bookmark({ clock, budget, signal, onMessage });
   let isStarted = false;
@@ -194,6 +194,6 @@ export function createNewsStream({
       isStarted = true;
       void follow();
     },
-    stop: () => controller.abort(sessionOver),
+    stop: () => signal.abort(sessionOver),
   };
 }

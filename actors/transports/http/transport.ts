@@ -11,6 +11,7 @@ import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol
 
 import { headerValue } from '../../../src/policies/calls/argument-headers.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
+import type { Abortable } from '../../host/abort.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import {
   Connection,
@@ -178,23 +179,21 @@ export class HttpTransport extends Connection {
   }
 
   #sessionHeaders(): Record<string, string> {
-    return {
-      ...this.#headers,
-      ...(this.#sessionId !== undefined && { 'mcp-session-id': this.#sessionId }),
-      ...(this.#protocolVersion !== undefined && { 'mcp-protocol-version': this.#protocolVersion }),
-    };
+    const headers = { ...this.#headers };
+    if (this.#sessionId !== undefined) headers['mcp-session-id'] = this.#sessionId;
+    if (this.#protocolVersion !== undefined)
+      headers['mcp-protocol-version'] = this.#protocolVersion;
+    return headers;
   }
 
   #headersOf(message: JSONRPCMessage, options?: TransportSendOptions): Record<string, string> {
     const { accept } = this.#headers;
     const wanted = accept === undefined || accept === '*/*' ? '' : `${accept}, `;
-    return {
-      ...options?.headers,
-      ...this.#sessionHeaders(),
-      ...routingHeaders(message),
-      accept: `${wanted}application/json, text/event-stream`,
-      'content-type': 'application/json',
-    };
+    const headers = { ...options?.headers, ...this.#sessionHeaders() };
+    addRoutingHeaders(headers, message);
+    headers['accept'] = `${wanted}application/json, text/event-stream`;
+    headers['content-type'] = 'application/json';
+    return headers;
   }
 
   #takeAnswer(text: string, post: Post): void {
@@ -269,7 +268,7 @@ export class HttpTransport extends Connection {
   }
 
   /** Requests the notification stream, or the rest of a response that was cut after this event. */
-  #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Answer> {
+  #askForEvents(lastEventId: string | undefined, signal: Abortable): Promise<Answer> {
     const headers = { ...this.#sessionHeaders(), accept: 'text/event-stream' };
     return this.#guarded.fetch(this.#url, {
       headers: lastEventId === undefined ? headers : { ...headers, 'last-event-id': lastEventId },
@@ -361,15 +360,13 @@ const nameFields: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Headers by which servers of the 2026-07-28 revision route a request without reading its body. */
-function routingHeaders(message: JSONRPCMessage): Record<string, string> {
+function addRoutingHeaders(headers: Record<string, string>, message: JSONRPCMessage): void {
   const version = claimedVersionOf(message);
-  if (version === undefined || !('method' in message)) return {};
+  if (version === undefined || !('method' in message)) return;
+  headers['mcp-protocol-version'] = version;
+  headers['mcp-method'] = message.method;
   const name = message.params?.[nameFields.get(message.method) ?? ''];
-  return {
-    'mcp-protocol-version': version,
-    'mcp-method': message.method,
-    ...(typeof name === 'string' && { 'mcp-name': headerValue(name) }),
-  };
+  if (typeof name === 'string') headers['mcp-name'] = headerValue(name);
 }
 
 /** The protocol version that a modern request carries in its metadata. */

@@ -12,8 +12,7 @@ import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
 import { asHttp, canonicalResource } from '../../../actors/transports/http/addresses.ts';
-import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
-import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
+import type { RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
 import type {
   Account,
   Authenticator,
@@ -21,8 +20,8 @@ import type {
   Refusal,
   StoredLogin,
 } from '../../domain/authorization.ts';
-import type { TroupeEvents } from '../../domain/host/event.ts';
 import type { LoginFacts } from '../../domain/host/inspection.ts';
+import type { ServerPolicy } from '../../domain/policy.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
@@ -33,12 +32,19 @@ import type { LoginOptions } from '../troupe.ts';
 import { accountsOf, endpointOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
 import { digestOf } from './client-digest.ts';
 import {
+  type BegunLogin,
+  type Login,
+  newLogin,
+  type Shown,
+  settingsNow,
+  settingsOf,
+} from './login.ts';
+import {
   chartOf,
   isAtRest,
   isReady,
   isSettled,
   type LoginActor,
-  type LoginSteps,
   settledToken,
   tokenUnavailable,
   until,
@@ -46,39 +52,8 @@ import {
 import { DemandingSession, keepDemands } from './login-demands.ts';
 import { loginError, notWaiting, refuseOther } from './login-errors.ts';
 
-type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
-
 /** Shows a login to the inspection: its actor, and who shares it. */
 export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
-
-interface Login extends LoginSteps {
-  readonly id: CredentialId;
-  readonly actor: LoginActor;
-  /** The names of the servers that share it. */
-  readonly servers: Set<string>;
-  /** The login settings of each server: those that do not identify the credential may differ. */
-  readonly own: Map<string, OwnSettings>;
-  /** The latest session's route. */
-  reach: Reach | undefined;
-  /** Ends the wait for the browser with the URL that it was redirected to. */
-  redirected: ((url: URL) => void) | undefined;
-  /** Servers whose latest session ended because they demanded a login before. */
-  readonly unasked: Set<string>;
-  /** The server whose user began the login. */
-  for: string;
-  /** When the login stops waiting, in wall time. */
-  endsAtMs: number;
-  /** What the user must open now. */
-  shown: Shown | undefined;
-  /** The servers whose callers wait for the login. */
-  readonly waiting: string[];
-}
-
-interface OwnSettings {
-  settings: ResolvedOAuth | undefined;
-  /** Reads the settings again. */
-  readonly readOAuth: RemoteEndpoint['readOAuth'];
-}
 
 export class Authorizations {
   readonly #ports: SharedPorts;
@@ -87,9 +62,9 @@ export class Authorizations {
   readonly #logins = new Map<string, Login>();
   /** The login that each server uses. */
   readonly #loginOf = new Map<string, Login>();
-  readonly #chart = chartOf((key) => this.#logins.get(key) as Login);
+  readonly #chart = chartOf((key) => this.#logins.get(key)?.begun as BegunLogin);
   /** Numbers the charts, even after some are forgotten. */
-  #created = 0;
+  #begunCount = 0;
   readonly #note: NoteLogin;
   readonly #unlisten: (() => void) | undefined;
 
@@ -100,7 +75,9 @@ export class Authorizations {
     this.#store = ports.parts.keepCredentials?.(onProblems);
     this.#demands = ports.parts.keepLoginDemands?.();
     this.#unlisten = this.#store?.listen((key) => {
-      this.#logins.get(key)?.actor.send({ type: 'store.changed' });
+      const login = this.#logins.get(key);
+      if (login?.begun !== undefined) login.begun.actor.send({ type: 'store.changed' });
+      else if (login !== undefined) this.#begun(login);
     });
   }
 
@@ -119,13 +96,15 @@ export class Authorizations {
       client: oauth === undefined ? null : digestOf(oauth),
       reach: endpoint.reach?.ownDigest ?? null,
     };
-    const login = this.#loginFor(id, server, endpoint, this.#store);
-    const session = new DemandingSession(owner, login.actor, login.unasked);
+    const login = this.#loginFor(id, server, endpoint);
+    const session = new DemandingSession(owner, login.unasked);
     return {
       headers: (method, at) => this.#headers(login, session, method, at),
       refused: async (refusal) => {
-        const mayRepeat = await this.#refused(login, refusal);
-        if (refusal.status === 401 && !this.#isUsable(login.actor)) session.refused(this.#now);
+        const begun = this.#begun(login);
+        const mayRepeat = await this.#refused(login, begun, refusal);
+        if (refusal.status === 401 && !this.#isUsable(begun.actor))
+          session.refused(begun.actor, this.#now);
         return mayRepeat;
       },
     };
@@ -138,7 +117,7 @@ export class Authorizations {
 
   /** The scopes that the server's latest refusal named. */
   scopesFor(server: string): readonly string[] | undefined {
-    return this.#loginOf.get(server)?.credential.challengedScopes;
+    return this.#loginOf.get(server)?.begun?.credential.challengedScopes;
   }
 
   /**
@@ -152,13 +131,14 @@ export class Authorizations {
     { signal, device = false, joins = false }: Omit<LoginOptions, 'timeoutMs'> = {},
   ): Promise<void> {
     const login = this.#of(server);
-    const { actor, waiting } = login;
+    const { waiting } = login;
+    const { actor } = this.#begun(login);
     try {
       await until(actor, isReady, signal);
       waiting.push(server);
       try {
         const isJoined = joins && actor.getSnapshot().matches('signingIn');
-        if (!isJoined) this.#begin(login, server, device);
+        if (!isJoined) this.#request(login, actor, server, device);
         else if (login.shown !== undefined)
           this.#ports.listeners.emit('auth.started', { server, ...login.shown });
         const { context, value } = await until(actor, isAtRest, signal);
@@ -176,11 +156,11 @@ export class Authorizations {
     }
   }
 
-  #begin(login: Login, server: string, device: boolean): void {
+  #request(login: Login, actor: LoginActor, server: string, device: boolean): void {
     login.for = server;
     login.shown = undefined;
-    login.endsAtMs = this.#now + login.actor.getSnapshot().context.loginTimeoutMs;
-    login.actor.send({ type: 'login.requested', device });
+    login.endsAtMs = this.#now + actor.getSnapshot().context.loginTimeoutMs;
+    actor.send({ type: 'login.requested', device });
   }
 
   /**
@@ -200,8 +180,10 @@ export class Authorizations {
   /** Remembers what a tool's result requires of the next login. The call ran, so it is not repeated. */
   noteChallenge(server: string, challenge: string): void {
     const login = this.#loginOf.get(server);
-    const { lacks } = login?.credential.noteRefusal({ status: 401, challenge, sentWith: {} }) ?? {};
-    if (lacks !== undefined) login?.actor.send({ type: 'scope.insufficient', scopes: lacks });
+    if (login === undefined) return;
+    const { credential, actor } = this.#begun(login);
+    const { lacks } = credential.noteRefusal({ status: 401, challenge, sentWith: {} });
+    if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
   }
 
   /** Revokes and deletes the credential of a server. */
@@ -219,12 +201,10 @@ export class Authorizations {
     for (const { key, id } of found) {
       const endpoint = await endpointOf(id, this.#ports.parts.env);
       const known = this.#logins.get(key);
-      const login = known ?? (this.#store && this.#create(id, '', endpoint, this.#store));
-      if (login === undefined) continue;
-      if (known === undefined) login.actor.start();
+      const login = known ?? this.#create(id, key, '', endpoint);
       await this.#end(login, id.resource);
       if (login.servers.size > 0) continue;
-      login.actor.stop();
+      login.begun?.actor.stop();
       this.#logins.delete(key);
     }
   }
@@ -250,29 +230,29 @@ export class Authorizations {
       const gone = [...login.servers].filter((server) => !isPresent(server));
       for (const server of gone) this.#leave(server);
       // One that is under way ends by itself, and a forgotten one with its logout.
-      const isIdle = isReady(login.actor.getSnapshot()) && login.waiting.length === 0;
-      if (gone.length === 0 || login.servers.size > 0 || !isIdle) continue;
-      login.actor.stop();
+      const { begun, waiting } = login;
+      const isIdle = begun === undefined || isReady(begun.actor.getSnapshot());
+      if (gone.length === 0 || login.servers.size > 0 || !isIdle || waiting.length > 0) continue;
+      begun?.actor.stop();
       this.#logins.delete(key);
-      void login.credential.close();
+      void begun?.credential.close();
     }
   }
 
   /** Resolves after the last save. */
   async close(): Promise<void> {
     this.#unlisten?.();
-    const logins = [...this.#logins.values()];
+    const logins = [...this.#logins.values()].flatMap(({ begun = [] }) => begun);
     for (const { actor } of logins) actor.stop();
     await Promise.all(logins.map(({ credential }) => credential.close()));
     await this.#demands?.close();
     await this.#store?.close();
   }
 
-  #showing(loginNow: () => Login): Pick<CredentialPorts, 'showUrl' | 'showCode'> {
+  #showing(login: Login): Pick<CredentialPorts, 'showUrl' | 'showCode'> {
     return {
       showUrl: ({ url, scopes, offersDevice }, signal) =>
         new Promise((resolve) => {
-          const login = loginNow();
           login.redirected = resolve;
           signal.addEventListener('abort', () => {
             login.redirected = undefined;
@@ -282,7 +262,7 @@ export class Authorizations {
         }),
       showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
         const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
-        this.#show(loginNow(), shown, this.#now + lifetimeMs);
+        this.#show(login, shown, this.#now + lifetimeMs);
       },
     };
   }
@@ -295,7 +275,8 @@ export class Authorizations {
       this.#ports.listeners.emit('auth.started', { server, ...login.shown });
   }
 
-  async #end({ actor }: Login, server: string): Promise<void> {
+  async #end(login: Login, server: string): Promise<void> {
+    const { actor } = this.#begun(login);
     await until(actor, isSettled);
     actor.send({ type: 'logout.requested' });
     const { context } = await until(actor, isAtRest);
@@ -317,47 +298,54 @@ export class Authorizations {
     this.#loginOf.delete(server);
     login.own.delete(server);
     login.servers.delete(server);
-    this.#note(login.actor, factsOf(login));
+    this.#noteSharing(login);
   }
 
-  #loginFor(
-    id: CredentialId,
-    server: string,
-    endpoint: RemoteEndpoint,
-    store: CredentialStore,
-  ): Login {
+  #loginFor(id: CredentialId, server: string, endpoint: RemoteEndpoint): Login {
     const key = credentialKey(id);
     const known = this.#logins.get(key);
     if (known !== this.#loginOf.get(server)) this.#leave(server);
-    const login = known ?? this.#create(id, server, endpoint, store);
+    const login = known ?? this.#create(id, key, server, endpoint);
     if (!login.servers.has(server)) {
       this.#loginOf.set(server, login);
       login.servers.add(server);
-      this.#note(login.actor, factsOf(login));
+      this.#noteSharing(login);
     }
     // The latest is the last.
     login.own.delete(server);
     login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
     login.reach = endpoint.reach;
-    if (known === undefined) login.actor.start();
+    // Its token is requested without a user, or its demands are remembered.
+    const isWanted = endpoint.oauth !== undefined || this.#policyOf(server).rememberMs > 0;
+    if (isWanted) this.#begun(login);
     return login;
   }
 
-  #create(
-    id: CredentialId,
-    server: string,
-    endpoint: RemoteEndpoint,
-    store: CredentialStore,
-  ): Login {
-    const key = credentialKey(id);
-    const settings = settingsOf(endpoint);
-    const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
+  #noteSharing(login: Login): void {
+    if (login.begun !== undefined) this.#note(login.begun.actor, factsOf(login));
+  }
+
+  #policyOf(server: string): ServerPolicy['auth'] {
+    return (this.#ports.board().view(server)?.desired.policy ?? defaultPolicy).auth;
+  }
+
+  #create(id: CredentialId, key: string, server: string, endpoint: RemoteEndpoint): Login {
+    const login = newLogin(id, key, server, endpoint);
+    this.#logins.set(key, login);
+    return login;
+  }
+
+  /** Returns the login's chart and credential; created and started at the first call. */
+  #begun(login: Login): BegunLogin {
+    if (login.begun !== undefined) return login.begun;
+    const { id, key, server } = login;
+    const settings = settingsNow(login)?.settings;
+    const auth = this.#policyOf(login.for);
     const { clock, seed } = this.#ports.parts;
-    const credential: Credential = new Credential({
+    const credential = new Credential({
       key,
       id,
-      // A WebSocket's metadata and tokens are those of its HTTP address.
-      server: asHttp(endpoint.url),
+      server,
       reach: () => login.reach,
       settings: () => settingsNow(login)?.settings,
       freshSettings: async () => {
@@ -367,19 +355,18 @@ export class Authorizations {
         if (own !== undefined) own.settings = fresh ?? own.settings;
         return own?.settings;
       },
-      store,
+      store: this.#store as CredentialStore,
       clock,
-      ...this.#showing(() => login),
+      ...this.#showing(login),
     });
-    const needsUser = settings === undefined || grantOf(settings) === undefined;
     const demands = auth.rememberMs > 0 ? this.#demands : undefined;
     const actor = createActor(this.#chart, {
-      id: `login.${this.#created}`,
+      id: `login.${this.#begunCount}`,
       clock,
       input: {
         id: key,
         seed,
-        needsUser,
+        needsUser: settings === undefined || grantOf(settings) === undefined,
         refreshAheadMs: auth.refreshAheadMs,
         loginTimeoutMs: auth.loginTimeoutMs,
         maxStepUps: auth.stepUps,
@@ -387,23 +374,8 @@ export class Authorizations {
       },
     });
     keepDemands(actor, key, demands);
-    const login: Login = {
-      id,
-      actor,
-      credential,
-      demands,
-      servers: new Set(),
-      own: new Map(),
-      reach: endpoint.reach,
-      redirected: undefined,
-      unasked: new Set(),
-      for: server,
-      endsAtMs: 0,
-      shown: undefined,
-      waiting: [],
-    };
-    this.#logins.set(key, login);
-    this.#created += 1;
+    this.#begunCount += 1;
+    login.begun = { actor, credential, demands };
     let generation = 0;
     actor.subscribe({
       next: ({ value, context: { token } }) => {
@@ -416,7 +388,9 @@ export class Authorizations {
       },
       error: (error) => this.#ports.parts.report('The chart of a login broke.', error),
     });
-    return login;
+    this.#noteSharing(login);
+    actor.start();
+    return login.begun;
   }
 
   /** Starts the servers that waited for the token; after a logout, ends the sessions that used it. */
@@ -434,22 +408,33 @@ export class Authorizations {
   }
 
   async #headers(
-    { actor, credential }: Login,
+    login: Login,
     session: DemandingSession,
     method: string,
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
+    if (login.begun === undefined && !(await this.#mayBeStored(login))) return {};
+    const { actor, credential } = this.#begun(login);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     const snapshot = await settledToken(actor, this.#now);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     if (snapshot.value === 'retrying')
       throw tokenUnavailable(url, snapshot.context.failure?.message);
-    session.begin(this.#now);
+    session.begin(actor, this.#now);
     return {};
   }
 
-  async #refused(login: Login, refusal: Refusal): Promise<boolean> {
-    const { id, actor, credential } = login;
+  /** Asks the store once; it reports what other processes store later. */
+  #mayBeStored(login: Login): Promise<boolean> {
+    login.isStored ??= (this.#store as CredentialStore).mayHold(login.key);
+    return login.isStored;
+  }
+
+  async #refused(
+    { id }: Login,
+    { actor, credential }: BegunLogin,
+    refusal: Refusal,
+  ): Promise<boolean> {
     const { isNonce, lacks } = credential.noteRefusal(refusal);
     if (isNonce) return true;
     if (!credential.sent(refusal.sentWith)) {
@@ -479,13 +464,4 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
-}
-
-/** Returns the settings of the server that the user is logging in to. */
-function settingsNow(login: Login): OwnSettings | undefined {
-  return login.own.get(login.for) ?? [...login.own.values()].at(-1);
-}
-
-function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
-  return oauth === false ? undefined : oauth;
 }

@@ -12,18 +12,14 @@ import type { LoginActor } from './login-actor.ts';
 /** A session, as far as demands for a login are concerned. */
 export class DemandingSession {
   readonly #server: string;
-  readonly #by: string;
-  readonly #actor: LoginActor;
+  readonly #generation: string;
   /** The servers whose latest session ended without a request. */
   readonly #unasked: Set<string>;
   #hasBegun = false;
 
-  constructor(owner: SessionOwner, actor: LoginActor, unasked: Set<string>) {
-    const { server, generation } = owner;
+  constructor({ server, generation }: SessionOwner, unasked: Set<string>) {
     this.#server = server;
-    // The generation is a digest of the settings; with others, the server may need no login.
-    this.#by = createHash('sha256').update(`${server}\n${generation}`).digest('base64url');
-    this.#actor = actor;
+    this.#generation = generation;
     this.#unasked = unasked;
   }
 
@@ -31,22 +27,28 @@ export class DemandingSession {
    * Called before a request without a token. Throws if the server demanded a login a short time ago, and
    * no session of this run has been refused for that.
    */
-  begin(nowMs: number): void {
+  begin(actor: LoginActor, nowMs: number): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const { context } = this.#actor.getSnapshot();
-    const isRemembered = remembersDemand(context, this.#by, nowMs);
+    const by = this.#by();
+    const { context } = actor.getSnapshot();
+    const isRemembered = remembersDemand(context, by, nowMs);
     // Most servers never demanded a login, so there is nothing to recall.
-    if (context.demands?.[this.#by] !== undefined)
-      this.#actor.send({ type: 'demand.recalled', by: this.#by });
+    if (context.demands?.[by] !== undefined) actor.send({ type: 'demand.recalled', by });
     if (!isRemembered) return void this.#unasked.delete(this.#server);
     this.#unasked.add(this.#server);
     throw new UnauthorizedError();
   }
 
   /** Called when the server refused a request for want of a token. */
-  refused(nowMs: number): void {
-    this.#actor.send({ type: 'login.demanded', by: this.#by, nowMs });
+  refused(actor: LoginActor, nowMs: number): void {
+    actor.send({ type: 'login.demanded', by: this.#by(), nowMs });
+  }
+
+  /** The generation is a digest of the settings; with others, the server may need no login. */
+  #by(): string {
+    const text = `${this.#server}\n${this.#generation}`;
+    return createHash('sha256').update(text).digest('base64url');
   }
 }
 

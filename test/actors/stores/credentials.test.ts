@@ -67,6 +67,22 @@ describe.each(backends)('credentials in $name', ({ place, isShared }) => {
     expect(after).toEqual({ ...credential(), generation: 1 });
   });
 
+  it('are found by their keys alone', async () => {
+    const { store } = bench.open(place());
+    const other = credentialKey({ ...id, account: 'work' });
+    // Only a host itself knows what it holds.
+    const isCertain = place().host === undefined;
+    expect(await Promise.all([store.mayHold(key), store.mayHold(other)])).toEqual([
+      !isCertain,
+      !isCertain,
+    ]);
+    await store.update(key, storing());
+    expect(await Promise.all([store.mayHold(key), store.mayHold(other)])).toEqual([
+      true,
+      !isCertain,
+    ]);
+  });
+
   it('are counted on after they were deleted', async () => {
     const { store } = bench.open(place());
     await store.update(key, storing());

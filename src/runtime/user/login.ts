@@ -1,0 +1,85 @@
+/** What is known of the login behind one credential, and of the servers that share it. */
+
+import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
+import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
+import type { CredentialId } from '../../domain/authorization.ts';
+import type { TroupeEvents } from '../../domain/host/event.ts';
+import type { LoginActor, LoginSteps } from './login-actor.ts';
+
+/** What the user must open, and by when. */
+export type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
+
+/** A login that servers use. */
+export interface Login {
+  readonly id: CredentialId;
+  readonly key: string;
+  /** The server's address; a WebSocket's metadata and tokens are those of its HTTP address. */
+  readonly server: URL;
+  /** Created when a token may exist or is needed: most servers require no login. */
+  begun: BegunLogin | undefined;
+  /** The names of the servers that share it. */
+  readonly servers: Set<string>;
+  /** Whether the store may hold its credential; undefined until a request needs to know. */
+  isStored: Promise<boolean> | undefined;
+  /** The login settings of each server: those that do not identify the credential may differ. */
+  readonly own: Map<string, OwnSettings>;
+  /** The latest session's route. */
+  reach: Reach | undefined;
+  /** Ends the wait for the browser with the URL that it was redirected to. */
+  redirected: ((url: URL) => void) | undefined;
+  /** Servers whose latest session ended because they demanded a login before. */
+  readonly unasked: Set<string>;
+  /** The server whose user began the login. */
+  for: string;
+  /** When the login stops waiting, in wall time. */
+  endsAtMs: number;
+  /** What the user must open now. */
+  shown: Shown | undefined;
+  /** The servers whose callers wait for the login. */
+  readonly waiting: string[];
+}
+
+export interface BegunLogin extends LoginSteps {
+  readonly actor: LoginActor;
+}
+
+interface OwnSettings {
+  settings: ResolvedOAuth | undefined;
+  /** Reads the settings again. */
+  readonly readOAuth: RemoteEndpoint['readOAuth'];
+}
+
+/** @param server - the first server that uses it */
+export function newLogin(
+  id: CredentialId,
+  key: string,
+  server: string,
+  endpoint: RemoteEndpoint,
+): Login {
+  return {
+    id,
+    key,
+    server: asHttp(endpoint.url),
+    begun: undefined,
+    isStored: undefined,
+    servers: new Set(),
+    own: new Map(),
+    reach: endpoint.reach,
+    redirected: undefined,
+    unasked: new Set(),
+    for: server,
+    endsAtMs: 0,
+    shown: undefined,
+    waiting: [],
+  };
+}
+
+/** Returns the settings of the server that the user is logging in to. */
+export function settingsNow(login: Login): OwnSettings | undefined {
+  return login.own.get(login.for) ?? [...login.own.values()].at(-1);
+}
+
+export function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
+  return oauth === false ? undefined : oauth;
+}
