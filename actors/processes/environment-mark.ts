@@ -4,9 +4,7 @@
  * environment.
  */
 
-import { readFileSync } from 'node:fs';
-
-import { createScan, hasProcessTable } from './process-table.ts';
+import { contentOf, createScan, hasProcessTable } from './process-table.ts';
 
 /** The variable that is set in every server's environment. */
 export const markVariable = 'MCP_TROUPE_RUN';
@@ -16,7 +14,7 @@ const staysValue = 'stay';
 /** Returns whether a process declares in its environment that it outlives its server. */
 export function isMeantToStay(pid: number): boolean {
   try {
-    const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
+    const environment = `\0${contentOf(`/proc/${pid}/environ`).toString('latin1')}`;
     return environment.includes(`\0${markVariable}=${staysValue}\0`);
   } catch {
     return false;
@@ -39,9 +37,9 @@ export async function findMarked(mark: string): Promise<readonly number[]> {
 
 const scanForMarked = createScan((pid): MarkedProcess | undefined => {
   // Empty for dead processes; unreadable for those of other users.
-  const environment = readFileSync(`/proc/${pid}/environ`);
+  const environment = contentOf(`/proc/${pid}/environ`);
   return environment.includes(markVariable) && pid !== process.pid
-    ? { pid, environment }
+    ? { pid, environment: Buffer.from(environment) }
     : undefined;
 });
 

@@ -4,7 +4,15 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { psEnvironment } from './guardian-script.ts';
 
@@ -124,9 +132,33 @@ export function placeOfThisProcess(): ProcessPlace {
 
 function textOf(file: string): string {
   try {
-    return readFileSync(file, 'latin1');
+    return contentOf(file).toString('latin1');
   } catch {
     return '';
+  }
+}
+
+// Most environments have 4 KB; longer files are read into a buffer of their own.
+const shared = Buffer.allocUnsafeSlow(65_536);
+
+/**
+ * Reads a file of `/proc`, whose size is unknown. The content is valid until the next call: a scan
+ * reads thousands, and `readFileSync` allocates 64 KB for each.
+ *
+ * @throws file-system errors
+ */
+export function contentOf(file: string): Buffer {
+  const descriptor = openSync(file, 'r');
+  try {
+    let length = 0;
+    while (length < shared.length) {
+      const count = readSync(descriptor, shared, length, shared.length - length, null);
+      if (count === 0) return shared.subarray(0, length);
+      length += count;
+    }
+    return readFileSync(file);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
