@@ -181,7 +181,7 @@ describe('an opening session', () => {
     const peer = await startCountingPeer('json', [], { era: 'modern' });
     onTestFinished(() => peer.close());
     const sent: string[] = [];
-    const session = createBench(peer.spec, reportingTo(sent))();
+    const session = createBench({ ...peer.spec, era: 'auto' }, reportingTo(sent))();
     bench = session;
     session.send('session.open');
     await session.next('session.opened');
