@@ -169,7 +169,7 @@ function freeNumber(permits: readonly Permit[]): number {
 /** Returns the id of a grant's timer. */
 const patienceOf = (grant: number): string => `patience.${grant}`;
 
-const parts = setup({
+const slotsTimes = setup({
   types: { input: {} as SlotsInput, context: {} as SlotsContext, events: {} as SlotsEvent },
   delays: {
     // One second: four times the core time that an SDK-based server needs before its session is open.
@@ -185,14 +185,15 @@ const parts = setup({
 
 /** Creates the action that applies a change, and then grants whatever permits it freed. */
 function granting(change: (context: SlotsContext, event: SlotsEvent) => Partial<SlotsContext>) {
-  return parts.enqueueActions(({ context: before, event, enqueue }) => {
+  return slotsTimes.enqueueActions(({ context: before, event, enqueue }) => {
     const context = { ...before, ...change(before, event) };
     const { due, ...rest } = dueIn(context);
     let { permits } = context;
     for (const pool of pools) {
       const starts = [...due].filter((request) => request.pool === pool);
       if (starts.length === 0) continue;
-      const grant = freeNumber(permits);
+      // The number of a grant that ends now still has its timer.
+      const grant = freeNumber([...before.permits, ...permits]);
       permits = [...permits, ...starts.map(({ actorId }) => ({ actorId, pool, grant }))];
       const lapse = { type: 'permits.lapsed', grant } as const;
       enqueue.raise(lapse, { id: patienceOf(grant), delay: `${pool}Patience` });
@@ -210,7 +211,7 @@ function granting(change: (context: SlotsContext, event: SlotsEvent) => Partial<
   });
 }
 
-export const slotsMachine = parts
+export const slotsMachine = slotsTimes
   .extend({
     actions: {
       /** Adds requests to the queue; a repeated one keeps its position. */

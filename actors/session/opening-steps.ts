@@ -72,8 +72,12 @@ export interface Connected {
 const rememberedFetches = 10;
 
 const probeMethod = 'server/discover';
-/** The requests of a probe that the session's chart follows: a process may exit on the first. */
-const followed: ReadonlySet<string> = new Set([probeMethod, 'initialize']);
+/** The requests that the session's chart follows while it probes the era. */
+const followedIn = {
+  process: new Set([probeMethod, 'initialize']),
+  // Nothing can exit on the probe, so only the answer to it matters.
+  address: new Set(['initialize']),
+} satisfies Readonly<Record<string, ReadonlySet<string>>>;
 /** The phase of a handshake, judged by the last message sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
   initialize: 'initialize',
@@ -97,8 +101,8 @@ export class Opening {
   /** The last message sent, and the last request sent. */
   #sent = '';
   #asked = probeMethod;
-  /** Whether a process's era is probed. */
-  #probesProcess = false;
+  /** The requests that the chart follows; none unless the era is probed. */
+  #followed: ReadonlySet<string> | undefined;
   /** The assumed era, until a response proves it. */
   #assumed: EraVerdict | undefined;
 
@@ -144,7 +148,7 @@ export class Opening {
     const { negotiation, prior } = this.#eraFor(resolved);
     const asksEra = negotiation.mode === 'auto' && prior === undefined;
     const hasProcess = resolved.type === 'stdio';
-    this.#probesProcess = hasProcess && asksEra;
+    if (asksEra) this.#followed = followedIn[hasProcess ? 'process' : 'address'];
     return { type: 'resolved', hasProcess, asksEra };
   }
 
@@ -203,13 +207,16 @@ export class Opening {
     return { client, connection, era: this.#noteEra(client, target, prior) };
   }
 
-  /** Called before a message is sent; returns whether the session's chart follows it. */
+  /**
+   * Called before a message is sent; returns whether the session's chart follows it, because the
+   * handshake probes the era.
+   */
   noteSent(method: string): boolean {
     if (this.#sent === 'notifications/initialized') return false;
     this.#sent = method;
     if (method.startsWith('notifications/')) return false;
     this.#asked = method;
-    return this.#probesProcess && followed.has(method);
+    return this.#followed?.has(method) === true;
   }
 
   /** Called when a failed request suggests that the server may be gone. */

@@ -2,12 +2,12 @@
  * Opens a session: from a server's settings to a client that has finished its handshake in the era
  * that the server supports.
  *
- * A server whose era is unknown is probed first. Some processes exit on any request before the
- * handshake, so what one was sent last is a state. They are started a second time with the old
- * handshake, which counts neither as a crash nor as an attempt. An address that rejects the current
- * protocol the way servers of 2024 do is retried once over SSE; if that fails, the first failure is
- * reported. One deadline covers all steps. It restarts when the machine wakes, because a server
- * cannot respond while the machine sleeps.
+ * A server whose era is unknown is probed first. Some servers exit on any request before the
+ * handshake. They are started a second time with the old handshake, which counts neither as a crash
+ * nor as an attempt. An address that rejects the current protocol the way servers of 2024 do is
+ * retried once over SSE; if that fails, the first failure is reported. One deadline covers all
+ * steps. It restarts when the machine wakes, because a server cannot respond while the machine
+ * sleeps.
  *
  * ```text
  * [*] -> resolving
@@ -17,6 +17,7 @@
  * resolving invokes resolveTarget
  * resolving -- done resolveTarget [hasFailed] --> releasing
  * resolving -- done resolveTarget [hasProcess] --> launching
+ * resolving -- done resolveTarget [asksEra] --> connecting.asking
  * resolving -- done resolveTarget --> connecting.greeting
  * resolving -- error resolveTarget --> closing
  * launching invokes launchProcess
@@ -33,7 +34,7 @@
  * connecting: [*] -> preparing
  *   preparing -- wire.sent [isEraQuestion] --> asking
  *   asking -- wire.sent [isInitialize] --> greeting
- *   asking -- wire.ended --> leaving
+ *   asking -- wire.ended [hasProcess] --> leaving
  *   greeting
  * leaving invokes closeConnection
  * leaving -- wire.ended --> (ignored)
@@ -155,6 +156,12 @@ export const openingStates = sessionSetup.createStateConfig({
             actions: { type: 'noteResolved', params: outcomeOf },
             target: 'launching',
           },
+          {
+            guard: { type: 'asksEra', params: outcomeOf },
+            actions: { type: 'noteResolved', params: outcomeOf },
+            // No process can exit, whether the probe has been sent or not.
+            target: 'connecting.asking',
+          },
           { target: 'connecting.greeting' },
         ],
         onError: broken,
@@ -203,7 +210,10 @@ export const openingStates = sessionSetup.createStateConfig({
               guard: { type: 'isInitialize', params: eventOf },
               target: 'greeting',
             },
-            'wire.ended': '#session.opening.leaving',
+            'wire.ended': {
+              guard: { type: 'hasProcess', params: contextOf },
+              target: '#session.opening.leaving',
+            },
           },
         },
         greeting: {},

@@ -71,18 +71,21 @@ export class ChartSources {
     chart: string,
     part: 'actions' | 'delays' | 'guards',
   ): Readonly<Record<string, NamedFacts>> {
-    const parts = this.#objectOf(this.member(setupOf(this.#declared.get(chart)), part));
+    const setups = this.#setupsFrom(calleeOf(this.#declared.get(chart)));
+    const parts = setups.map((each) => this.#objectOf(this.member(each, part)));
     return Object.fromEntries(
-      (parts?.properties ?? []).flatMap((property) => {
-        if (property.name === undefined) return [];
-        const doc = commentOf(property);
-        const source = {
-          ...placeOf(property),
-          ...(doc === undefined ? {} : { doc }),
-          code: codeOf(property),
-        };
-        return [[nameOf(property.name), source] as const];
-      }),
+      parts
+        .flatMap((object) => [...(object?.properties ?? [])])
+        .flatMap((property) => {
+          if (property.name === undefined) return [];
+          const doc = commentOf(property);
+          const source = {
+            ...placeOf(property),
+            ...(doc === undefined ? {} : { doc }),
+            code: codeOf(property),
+          };
+          return [[nameOf(property.name), source] as const];
+        }),
     );
   }
 
@@ -91,6 +94,13 @@ export class ChartSources {
     if (ts.isIdentifier(expression)) return this.#declared.get(expression.text);
     if (!ts.isPropertyAccessExpression(expression)) return undefined;
     return this.member(expression.expression, expression.name.text);
+  }
+
+  /** A setup, and those that it extends, which come first. */
+  #setupsFrom(setup: ts.Expression | undefined): readonly ts.Expression[] {
+    if (setup === undefined) return [];
+    const written = ts.isIdentifier(setup) ? this.#declared.get(setup.text) : setup;
+    return [...this.#setupsFrom(calleeOf(written)), ...(written === undefined ? [] : [written])];
   }
 
   #noteStatement(statement: ts.Statement): void {
@@ -116,9 +126,9 @@ export class ChartSources {
   }
 }
 
-/** The setup of a chart: `x` in `x.createMachine({…})`. */
-function setupOf(chart: ts.Expression | undefined): ts.Expression | undefined {
-  const callee = chart !== undefined && ts.isCallExpression(chart) ? chart.expression : undefined;
+/** The `x` in `x.createMachine({…})` and in `x.extend({…})`. */
+function calleeOf(call: ts.Expression | undefined): ts.Expression | undefined {
+  const callee = call !== undefined && ts.isCallExpression(call) ? call.expression : undefined;
   return callee !== undefined && ts.isPropertyAccessExpression(callee)
     ? callee.expression
     : undefined;
