@@ -24,7 +24,7 @@ import type {
   SettingsFact,
   SettingsInput,
 } from '../../src/domain/settings-facts.ts';
-import { serverNamed } from '../../src/policies/admission/server-place.ts';
+import { preparePlaces, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { keepDigests } from '../../src/policies/fingerprint.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
@@ -180,6 +180,7 @@ function newsFor(
     const difference = emitted === undefined ? 'meaning' : differenceOf(settings, emitted);
     if (difference === 'none') return undefined;
     const isSame = difference === 'lines';
+    preparePlaces(emitted ?? null, settings);
     emitted = settings;
     specs.put(presentSpecs);
     return { type: isSame ? 'settings.relocated' : 'settings.loaded', settings, at: clock.now() };

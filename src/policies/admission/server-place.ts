@@ -48,6 +48,12 @@ const removals = new WeakMap<
   { readonly now: Settings | null; readonly removed: readonly DesiredServer[] }
 >();
 
+/** Computes what is asked about new settings, so that the turn in which they are obeyed need not. */
+export function preparePlaces(before: Settings | null, now: Settings): void {
+  removedServers(before, now);
+  placeOf(now, '');
+}
+
 function findRemoved(before: Settings, now: Settings | null): readonly DesiredServer[] {
   const known = places.get(before);
   if (now !== null && editedServers(before, now) !== undefined) {
