@@ -30,7 +30,7 @@
  *   wanting -- always [isUndemanded] --> parked.dormant
  *   wanting -- always --> engaged
  * retired -> [*]
- * parked -- (see parked.ts) --> settling | retired | engaged
+ * parked -- (see parked.ts) --> settling | engaged
  * engaged -- (see engaged.ts) --> settling | retired
  * ```
  */

@@ -6,9 +6,8 @@
  *
  * ```text
  * [*] -> dormant
- * parked -- server.start | server.stop | server.restart | server.reconnect | admission.granted |
- *           admission.withdrawn | spec.updated --> settling
- * parked -- server.retire | server.relieve --> retired
+ * parked -- server.start | server.stop | server.restart | server.reconnect | server.retire |
+ *           server.relieve | admission.granted | admission.withdrawn | spec.updated --> settling
  * blocked: [*] -> choosing
  *   choosing -- always [isBlockedBy(untrusted)] --> untrusted
  *   choosing -- always [isBlockedBy(excluded)] --> excluded
@@ -87,9 +86,8 @@ export const parkedStates = serverSetup.createStateConfig({
     'server.stop': { actions: 'wishStop', target: settle },
     'server.restart': { actions: 'wishRestart', target: settle },
     'server.reconnect': { actions: 'wishReconnect', target: settle },
-    // At once: thousands of servers may end together.
-    'server.retire': { actions: 'wishRetire', target: '#connection.retired' },
-    'server.relieve': { actions: 'wishRetire', target: '#connection.retired' },
+    'server.retire': { actions: 'wishRetire', target: settle },
+    'server.relieve': { actions: 'wishRetire', target: settle },
     'admission.granted': { actions: 'noteAdmitted', target: settle },
     'admission.withdrawn': { actions: 'noteWithdrawn', target: settle },
     'spec.updated': { actions: 'applySpec', target: settle },

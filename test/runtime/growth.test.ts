@@ -159,10 +159,7 @@ async function eventsWith(count: number) {
     },
   });
   const { troupe } = made;
-  await Promise.all([
-    made.advance(1_000),
-    ...names.map((name) => troupe.waitFor(name, 'ready')),
-  ]);
+  await Promise.all([made.advance(1_000), ...names.map((name) => troupe.waitFor(name, 'ready'))]);
   const start = counted;
   counted = new Map();
   await Promise.all([troupe.stop(), made.settle()]);

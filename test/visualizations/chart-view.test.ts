@@ -180,7 +180,7 @@ describe('an overview', () => {
     expect(drawn).not.toContain('connection.parked.failed.choosing');
     expect(drawn).not.toContain('connection.settling.admitting');
     const text = files.get(pictureFile(connection, [], 'overview'));
-    expect(text).toContain('server.start, +7');
+    expect(text).toContain('server.start, +9');
     expect(text).not.toContain('entry /');
     expect(files.get(pictureFile(connection, [], 'narrow'))).not.toContain('server.start');
   });
