@@ -1,4 +1,4 @@
-/** What is known of the login behind one credential, and of the servers that share it. */
+/** The state of the login behind one credential, and the servers that share it. */
 
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
