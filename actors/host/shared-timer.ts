@@ -1,6 +1,7 @@
 /**
- * Timers that are nearly always cleared before they are due, with one of the clock's timers for all of
- * them. It stays when they are cleared; when it fires, it is set again for the next one, if any.
+ * Runs any number of timers on one timer of the clock, for timers that are nearly always cleared
+ * before they are due. Clearing them leaves the clock's timer set; when it fires, it is set again for
+ * the next one, if any.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';

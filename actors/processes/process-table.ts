@@ -138,7 +138,7 @@ function textOf(file: string): string {
   }
 }
 
-// Most environments have 4 KB; longer files are read into a buffer of their own.
+// Most environments take 4 KB. A longer file is read into a buffer of its own.
 const shared = Buffer.allocUnsafeSlow(65_536);
 
 /**

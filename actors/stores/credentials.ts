@@ -60,8 +60,9 @@ export interface CredentialStore {
    */
   update(key: string, work: CredentialWork): Promise<StoredCredential | undefined>;
   /**
-   * Whether a credential may be stored, in any condition. False is certain, and a change by another
-   * process after that reaches listeners. Many questions at once are cheap. Never rejects.
+   * Returns whether a credential may be stored, whether or not it can be used. False is certain:
+   * listeners are notified if another process stores one later. Simultaneous calls share one
+   * listing. Rejects only an invalid key.
    */
   mayHold(key: string): Promise<boolean>;
   /** Lists all stored credentials without their secrets. */
@@ -162,11 +163,11 @@ class Store implements CredentialStore {
 
   async mayHold(key: string): Promise<boolean> {
     assertKey(key);
-    // Only its answer to the key itself counts.
+    // A host cannot list its keys.
     if (this.#ports.host !== undefined) return true;
     this.#listing ??= this.#keysNow();
     const keys = await this.#listing;
-    // A comparison may have found it meanwhile.
+    // A scan may have found it since.
     if (keys?.has(key) !== false || (this.#known.get(key) ?? 0) > 0) return true;
     this.#known.set(key, 0);
     return false;

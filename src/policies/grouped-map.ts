@@ -56,7 +56,7 @@ export class GroupedMap<Value> {
    * nothing differs.
    */
   withAll(changes: Iterable<readonly [key: string, value: Value | undefined]>): GroupedMap<Value> {
-    // Most often it is one key, and absent already.
+    // Usually one key changes, or none, so the list of groups is copied only when needed.
     let groups: ReadonlyMap<string, Value>[] | undefined;
     const copies = new Map<number, Map<string, Value>>();
     let { size } = this;

@@ -35,7 +35,7 @@ export interface SocketOptions {
 /** The connections to use for a request. */
 export interface Route {
   readonly agent: PlainAgent;
-  /** The parts of the URL, which are not free to read. */
+  /** The parts of the URL; reading them takes time. */
   readonly target: RequestOptions;
   /** The proxy to which the request itself is sent. */
   readonly relay?: Proxy;

@@ -35,6 +35,7 @@ import {
   type BegunLogin,
   type Login,
   newLogin,
+  ownerOf,
   type Shown,
   settingsNow,
   settingsOf,
@@ -101,6 +102,7 @@ export class Authorizations {
     return {
       headers: (method, at) => this.#headers(login, session, method, at),
       refused: async (refusal) => {
+        if (this.#isForgotten(login)) return false;
         const begun = this.#begun(login);
         const mayRepeat = await this.#refused(login, begun, refusal);
         if (refusal.status === 401 && !this.#isUsable(begun.actor))
@@ -180,7 +182,7 @@ export class Authorizations {
   /** Remembers what a tool's result requires of the next login. The call ran, so it is not repeated. */
   noteChallenge(server: string, challenge: string): void {
     const login = this.#loginOf.get(server);
-    if (login === undefined) return;
+    if (login === undefined || this.#isForgotten(login)) return;
     const { credential, actor } = this.#begun(login);
     const { lacks } = credential.noteRefusal({ status: 401, challenge, sentWith: {} });
     if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
@@ -244,6 +246,7 @@ export class Authorizations {
     this.#unlisten?.();
     const logins = [...this.#logins.values()].flatMap(({ begun = [] }) => begun);
     for (const { actor } of logins) actor.stop();
+    this.#logins.clear();
     await Promise.all(logins.map(({ credential }) => credential.close()));
     await this.#demands?.close();
     await this.#store?.close();
@@ -340,7 +343,7 @@ export class Authorizations {
     if (login.begun !== undefined) return login.begun;
     const { id, key, server } = login;
     const settings = settingsNow(login)?.settings;
-    const auth = this.#policyOf(login.for);
+    const auth = this.#policyOf(ownerOf(login));
     const { clock, seed } = this.#ports.parts;
     const credential = new Credential({
       key,
@@ -414,6 +417,7 @@ export class Authorizations {
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (login.begun === undefined && !(await this.#mayBeStored(login))) return {};
+    if (this.#isForgotten(login)) return {};
     const { actor, credential } = this.#begun(login);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     const snapshot = await settledToken(actor, this.#now);
@@ -422,6 +426,11 @@ export class Authorizations {
       throw tokenUnavailable(url, snapshot.context.failure?.message);
     session.begin(actor, this.#now);
     return {};
+  }
+
+  /** Whether no server uses the login any more. A request that ends late must not begin it. */
+  #isForgotten(login: Login): boolean {
+    return login.begun === undefined && this.#logins.get(login.key) !== login;
   }
 
   /** Asks the store once; it reports what other processes store later. */

@@ -1,4 +1,4 @@
-/** What is known of the login behind one credential, and of the servers that share it. */
+/** The state of the login behind one credential, and the servers that share it. */
 
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
@@ -75,9 +75,14 @@ export function newLogin(
   };
 }
 
+/** Returns the server that the user is logging in to; the latest one if that server has left. */
+export function ownerOf(login: Login): string {
+  return login.own.has(login.for) ? login.for : ([...login.own.keys()].at(-1) ?? login.for);
+}
+
 /** Returns the settings of the server that the user is logging in to. */
 export function settingsNow(login: Login): OwnSettings | undefined {
-  return login.own.get(login.for) ?? [...login.own.values()].at(-1);
+  return login.own.get(ownerOf(login));
 }
 
 export function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {

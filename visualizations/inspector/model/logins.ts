@@ -74,7 +74,7 @@ export function serversOf(world: Canvas, { login }: PicturedActor): readonly Ser
   return (login?.servers ?? []).flatMap((server) => world.servers.get(server) ?? []);
 }
 
-/** Whether a login is of interest; that of a server that needs none is not. */
+/** Whether a login is in use. A server that needs none may still have the chart of one. */
 export function isInUse(world: Canvas, actor: PicturedActor): boolean {
   return (
     !actor.leaves.every((leaf) => leaf === 'loading' || leaf === 'unauthorized.signedOut') ||
