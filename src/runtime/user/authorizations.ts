@@ -208,6 +208,7 @@ export class Authorizations {
       if (login.servers.size > 0) continue;
       login.begun?.actor.stop();
       this.#logins.delete(key);
+      void login.begun?.credential.close();
     }
   }
 
