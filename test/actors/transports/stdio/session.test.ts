@@ -341,7 +341,9 @@ describe('calls in a stdio session', () => {
       const { bench: session } = await opened('', {
         spec: fixtureSpec('lines-answer-exit', { value: String(count) }),
       });
-      expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
+      // A busy machine may need longer than usual for so many lines.
+      const outcome = await call(session, 'echo', 20_000);
+      expect(outcome).toMatchObject({ result: { content: [{ text: 'last words' }] } });
       expect((await session.next('session.closed')).failure).toMatchObject({ exitCode: 3 });
     },
   );
