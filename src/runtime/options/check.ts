@@ -196,7 +196,7 @@ const hostEventTypes: readonly string[] = hostEventSchema.options.flatMap(({ sha
  * @throws TroupeError `INVALID_ARGUMENTS` that names the offending field.
  */
 export function checkHostEvent(event: unknown): HostEvent {
-  const checked = hostEventSchema.safeParse(event, checkedOnce);
+  const checked = hostEventSchema.safeParse(event);
   if (checked.success) return checked.data as HostEvent;
   const type = isRecord(event) ? event['type'] : undefined;
   if (typeof type === 'string' && !hostEventTypes.includes(type)) {
