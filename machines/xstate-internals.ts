@@ -13,15 +13,12 @@ import {
   type AnyActorScope,
   type AnyEventObject,
   type AnyMachineSnapshot,
-  type AnyStateMachine,
   type AnyStateNode,
   type AnyTransitionDefinition,
   createActor,
   createMachine,
-  type InputFrom,
   type InspectionEvent,
-  raise,
-  sendTo,
+  type StateValue,
 } from 'xstate';
 import { longestTimerMs } from '../src/domain/clock.ts';
 
@@ -33,6 +30,56 @@ export function activeStates(snapshot: AnyMachineSnapshot): readonly AnyStateNod
 /** Returns an actor's active states; undefined for actors without a machine. */
 export function activeStatesIfAny(snapshot: unknown): readonly AnyStateNode[] | undefined {
   return (snapshot as Partial<AnyMachineSnapshot> | undefined)?._nodes;
+}
+
+/** A set of active states. */
+export interface ActiveStates {
+  /** In the order of XState, which decides the order of transitions in parallel states. */
+  readonly nodes: readonly AnyStateNode[];
+  readonly value: StateValue;
+  readonly tags: ReadonlySet<string>;
+}
+
+type SnapshotFields = Pick<
+  AnyMachineSnapshot,
+  'machine' | 'context' | 'children' | 'historyValue'
+> & {
+  readonly status: AnyMachineSnapshot['status'];
+  readonly output?: unknown;
+  readonly error?: unknown;
+};
+
+const { matches, hasTag, can, getMeta, toJSON } = createActor(createMachine({})).getSnapshot();
+
+/** Returns a snapshot with other states. All snapshots have the same fields in the same order. */
+export function snapshotOf(
+  from: SnapshotFields,
+  { nodes, value, tags }: ActiveStates,
+): AnyMachineSnapshot {
+  const { status, output, error, machine, context, children, historyValue } = from;
+  const snapshot = {
+    status,
+    output,
+    error,
+    machine,
+    context,
+    _nodes: nodes,
+    value,
+    tags,
+    children,
+    historyValue,
+    matches,
+    hasTag,
+    can,
+    getMeta,
+    toJSON,
+  };
+  return snapshot as AnyMachineSnapshot;
+}
+
+/** Returns a snapshot of which XState computes no value, whatever an action does with it. */
+export function withoutStates(snapshot: AnyMachineSnapshot): AnyMachineSnapshot {
+  return { ...snapshot, _nodes: [] };
 }
 
 type Microstep = Extract<InspectionEvent, { readonly type: '@xstate.microstep' }>;
@@ -189,119 +236,56 @@ export function spawnApart(
   return Object.assign(() => {}, { type: 'xstate.spawnApart', resolve, execute });
 }
 
-/** Which inputs start alike, and what belongs to each actor. */
-export interface StartShape<Input> {
-  /** Inputs with the same object and text start alike, except for their own fields. */
-  readonly keyOf: (input: Input) => readonly [shared: object, text: string];
-  /**
-   * The context's fields that belong to each actor and that no start depends on. What a start sends
-   * to the parent has them under the same names.
-   */
-  readonly ownOf: (input: Input) => object;
+/** The implementation of one of XState's own actions. */
+export interface BuiltIn {
+  readonly type: string;
+  /** Of `assign`. */
+  readonly assignment?: unknown;
+  readonly resolve: (
+    ...args: readonly [
+      scope: AnyActorScope,
+      snapshot: AnyMachineSnapshot,
+      info: object,
+      params: unknown,
+      action: BuiltIn,
+      extra: object,
+    ]
+  ) => readonly [AnyMachineSnapshot, unknown, AnyTransitionDefinition['actions'] | undefined];
+  /** Called with the result of `resolve` once the actions that follow are resolved. */
+  readonly retryResolve?: (
+    scope: AnyActorScope,
+    snapshot: AnyMachineSnapshot,
+    params: unknown,
+  ) => void;
+  readonly execute?: (scope: AnyActorScope, params: unknown) => void;
 }
 
-interface Start {
-  readonly snapshot: AnyMachineSnapshot;
-  readonly steps: readonly Microstep[];
-  /** The events for the chart itself and its parent, and the timers. */
-  readonly effects: readonly Effect[];
+export function isBuiltIn(action: unknown): action is BuiltIn {
+  return typeof action === 'function' && 'resolve' in action;
 }
 
-type Execute = (scope: AnyActorScope, params: unknown) => void;
-const executeOf = (action: object): Execute => (action as { readonly execute: Execute }).execute;
-/** What XState does for the actions that a copied start may contain. */
-const executions: Readonly<Record<'xstate.raise' | 'xstate.sendTo', Execute>> = {
-  'xstate.raise': executeOf(raise({ type: '' })),
-  'xstate.sendTo': executeOf(sendTo('', { type: '' })),
-};
-
-/**
- * Makes a chart compute its initial snapshot once for each shape of input, and copy it for other
- * actors. A start that does more than enter states, assign, raise and tell its parent is never copied.
- * Inspection sees the same steps either way.
- */
-export function sharingStarts<Machine extends AnyStateMachine>(
-  machine: Machine,
-  { keyOf, ownOf }: StartShape<InputFrom<Machine>>,
-): Machine {
-  const starts = new WeakMap<object, Map<string, Start | null>>();
-  const getInitialSnapshot = (scope: AnyActorScope, input: InputFrom<Machine>) => {
-    const [shared, text] = keyOf(input);
-    const known = starts.get(shared) ?? new Map<string, Start | null>();
-    starts.set(shared, known);
-    const start = known.get(text);
-    if (start === undefined) {
-      const { start: first, snapshot } = watchedStart(machine, scope, input);
-      known.set(text, first);
-      return snapshot;
-    }
-    if (start === null) return machine.getInitialSnapshot(scope, input);
-    const own = ownOf(input);
-    const context = { ...(start.snapshot.context as object), ...own };
-    const snapshot = { ...start.snapshot, context } as AnyMachineSnapshot;
-    for (const step of start.steps) {
-      const event = { ...step.event, input };
-      systemOf(scope)._sendInspectionEvent({ ...step, actorRef: scope.self, event, snapshot });
-    }
-    for (const effect of start.effects) repeat(effect, scope, own);
-    return snapshot;
-  };
-  return Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;
+/** Tells inspectors of the transitions that an actor has taken. */
+export function informOfMicrostep(
+  scope: AnyActorScope,
+  event: AnyEventObject,
+  snapshot: AnyMachineSnapshot,
+  transitions: readonly AnyTransitionDefinition[],
+): void {
+  systemOf(scope)._sendInspectionEvent({
+    type: '@xstate.microstep',
+    actorRef: scope.self,
+    event,
+    snapshot,
+    _transitions: transitions as AnyTransitionDefinition[],
+  });
 }
 
+/** The parts of a system that the public type hides. */
 function systemOf({ system }: Pick<AnyActorScope, 'system'>) {
-  // The public type hides how events are sent.
   return system as unknown as {
-    readonly _sendInspectionEvent: (event: InspectionEvent) => void;
+    readonly _sendInspectionEvent: (event: UnrootedEvent) => void;
     readonly _relay: (source: AnyActorRef, target: AnyActorRef, event: AnyEventObject) => void;
   };
-}
-
-/** Executes an action of another actor's start for this one. */
-function repeat({ type, params }: Effect, scope: AnyActorScope, own: object): void {
-  const { event } = params as { readonly event: AnyEventObject };
-  const changed = Object.entries(own).filter(([name]) => name in event);
-  const its = {
-    ...(params as object),
-    event: { ...event, ...Object.fromEntries(changed) },
-    ...(type === 'xstate.sendTo' && { to: parentOf(scope.self) }),
-  };
-  const execute = executions[type as keyof typeof executions];
-  const exec = () => execute(scope, its);
-  scope.actionExecutor({ type, params: its, info: undefined as never, exec });
-}
-
-/** Computes an initial snapshot. Without a start, the snapshot must not be copied. */
-function watchedStart(machine: AnyStateMachine, scope: AnyActorScope, input: unknown) {
-  const steps: Microstep[] = [];
-  const effects: Effect[] = [];
-  let isPlain = true;
-  const watched: AnyActorScope = {
-    ...scope,
-    defer: (effect) => {
-      isPlain = false;
-      scope.defer(effect);
-    },
-    actionExecutor: (action) => {
-      const { type, params } = action as Effect;
-      const builtIn = builtInAction({ type, params });
-      const isTold =
-        builtIn?.type === 'xstate.sendTo' && builtIn.params.targetId === parentTargetId;
-      if (builtIn?.type === 'xstate.raise' || isTold) effects.push({ type, params });
-      else isPlain = false;
-      scope.actionExecutor(action);
-    },
-    system: override(scope.system, {
-      _sendInspectionEvent: (event: InspectionEvent) => {
-        // Computing a snapshot reports nothing else.
-        steps.push(event as Microstep);
-        systemOf(scope)._sendInspectionEvent(event);
-      },
-    }),
-  };
-  const snapshot: AnyMachineSnapshot = machine.getInitialSnapshot(watched, input);
-  const start = isPlain && snapshot.status === 'active' ? { snapshot, steps, effects } : null;
-  return { snapshot, start };
 }
 
 /** One of XState's own actions, as inspection and {@link Effect} show it. */

@@ -17,7 +17,6 @@ import {
 import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 import type { SlotPool } from '../slots.ts';
-import type { StartShape } from '../xstate-internals.ts';
 
 export interface ServerInput {
   /** This actor's id: the server's name and `.0` or `.1`. */
@@ -67,15 +66,6 @@ export function isDemanded({ startup, startWanted, stopWanted }: ServerInput): b
 export function poolOf({ transport }: Pick<ServerInput, 'transport'>): SlotPool {
   return isRemote(transport) ? 'remote' : 'local';
 }
-
-/** What the start of a server depends on: with thousands, nearly all start alike. */
-export const serverStart: StartShape<ServerInput> = {
-  keyOf: ({ actorId: _actorId, name: _name, generation: _generation, seed: _seed, ...rest }) => {
-    const { policy, ...facts } = rest;
-    return [policy, JSON.stringify(facts)];
-  },
-  ownOf: ({ actorId, name, generation, seed }) => ({ actorId, name, generation, seed }),
-};
 
 export interface ServerContext extends ServerInput {
   /** Whether the root is retiring this actor. Never reset. */

@@ -153,7 +153,7 @@ const noteOutcome = { type: 'noteOutcome', params: outcomeOf } as const;
 export const refreshMachine = refreshSetup.createMachine({
   options: { maxIterations: 1_000 },
   id: 'refresh',
-  context: ({ input }) => ({ ...input, pauseMs: firstPauseMs, retryMs: firstRetryMs }),
+  context: ({ input }) => ({ pauseMs: firstPauseMs, retryMs: firstRetryMs, ...input }),
   on: { 'policy.updated': { actions: 'applyDeadline' } },
   initial: 'listing',
   states: {

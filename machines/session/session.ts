@@ -127,7 +127,6 @@ export const sessionMachine = sessionSetup.createMachine({
   options: { maxIterations: 1_000 },
   id: 'session',
   context: ({ input }) => ({
-    ...input,
     hasProcess: false,
     asksEra: false,
     offers: { resources: false, prompts: false },
@@ -140,6 +139,7 @@ export const sessionMachine = sessionSetup.createMachine({
     isFlood: false,
     evidence: {},
     at: 0,
+    ...input,
   }),
   invoke: { id: 'wire', src: 'wire', input: idOf, onError: broken },
   on: {

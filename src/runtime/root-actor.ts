@@ -14,7 +14,7 @@ import type { CredentialStore } from '../../actors/stores/credentials.ts';
 import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
-import { serverStart } from '../../machines/server/context.ts';
+import { compiled } from '../../machines/compiled/chart.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
@@ -22,12 +22,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
-import {
-  indexTimers,
-  observeSystem,
-  sharingStarts,
-  type UnrootedEvent,
-} from '../../machines/xstate-internals.ts';
+import { indexTimers, observeSystem, type UnrootedEvent } from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
@@ -99,10 +94,7 @@ export function createRoot(ports: RootPorts): RootRef {
   const { listItems } = actors;
   const refresh = stoppingChildren(refreshMachine.provide({ actors: { listItems } }));
   const sessionLogic = stoppingChildren(sessionMachine.provide({ actors: { ...actors, refresh } }));
-  const server = sharingStarts(
-    stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } })),
-    serverStart,
-  );
+  const server = stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } }));
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
   const root = createActor(stoppingChildren(troupe), {
@@ -137,7 +129,8 @@ export function troupeStateOf({ value }: RootSnapshot): TroupeState {
  * below it, so no process or socket outlives the chart above it. Only an inline function among an
  * initial state's actions could escape; our charts have none.
  */
-export function stoppingChildren<Machine extends AnyStateMachine>(machine: Machine): Machine {
+export function stoppingChildren<Machine extends AnyStateMachine>(source: Machine): Machine {
+  const machine = compiled(source);
   const transition: AnyStateMachine['transition'] = (snapshot, event, scope) => {
     try {
       return machine.transition(snapshot, event, scope);

@@ -7,6 +7,7 @@ import type { AuthorizationEvent, AuthorizationInput } from '../../machines/auth
 import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
 import { explore } from '../../src/testing/explore.ts';
 import { done, type Example, type PathIn, repliesAfter } from './asking.ts';
+import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import {
   at,
@@ -391,7 +392,7 @@ const refusedScopes = (name: Step) =>
   done(name, { ...failure('denied', 1_000), canAskForLess: true });
 const searches = {
   'one credential': () =>
-    explore(authorizationMachine, {
+    explore(comparing(authorizationMachine), {
       inputs: [user, machine],
       events: {
         'token.rejected': [1, 2].map((generation) => ({

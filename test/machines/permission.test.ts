@@ -19,6 +19,7 @@ import { explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
+import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { golden } from './story.ts';
 
@@ -310,7 +311,7 @@ function invariants(snapshot: Snapshot): readonly string[] {
 
 const searches = {
   'one call that needs permission': () =>
-    explore(permissionMachine, {
+    explore(comparing(permissionMachine), {
       inputs,
       events: {
         'permission.reviewed': Object.values(examples).filter(

@@ -12,6 +12,7 @@ import { explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
+import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { golden } from './story.ts';
 
@@ -154,7 +155,7 @@ function invariants(snapshot: Snapshot): readonly string[] {
 
 const searches = {
   'one question': () =>
-    explore(questionMachine, {
+    explore(comparing(questionMachine), {
       inputs: [ofHost, ofCaller],
       events: {
         'question.answered': Object.values(examples).filter(

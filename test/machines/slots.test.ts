@@ -21,6 +21,7 @@ import type { SlotCounts } from '../../src/domain/settings.ts';
 import { type ExploredStep, explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { failure, golden, entry as server, settingsOf, startStory } from './story.ts';
 
@@ -138,7 +139,7 @@ const grantsIn = ({ context }: Snapshot): ReadonlySet<number> =>
 
 function searchSlots(requested: readonly Requested[]) {
   const actorIds = [...new Set(requested.flatMap(({ requests }) => idsOf(requests)))];
-  return explore(slotsMachine, {
+  return explore(comparing(slotsMachine), {
     inputs: [{ counts: { local: 1, remote: 1 }, coreCount: 1, seed: 1, stockCount: 2 }],
     events: {
       'slots.requested': [...requested, together(requested)],

@@ -12,6 +12,7 @@ import {
   type ExploreOptions,
   explore,
 } from '../../../src/testing/explore.ts';
+import { comparing } from '../compiled/comparing.ts';
 import { type ServerSnapshot, sessionEnd } from './small-server.ts';
 import { notStartable } from './ways.ts';
 
@@ -244,5 +245,11 @@ export function searchServer(
   events: Choices,
   checks: Pick<Options, 'invariants' | 'stepInvariants' | 'goals'>,
 ): Exploration {
-  return explore(serverMachine, { inputs, events, key: keyOf, limit: 400_000, ...checks });
+  return explore(comparing(serverMachine), {
+    inputs,
+    events,
+    key: keyOf,
+    limit: 400_000,
+    ...checks,
+  });
 }

@@ -5,6 +5,7 @@ import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import type { ListName, SessionInput } from '../../../src/domain/session.ts';
 import { type EventChoices, type Exploration, explore } from '../../../src/testing/explore.ts';
+import { comparing } from '../compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from '../exploration-report.ts';
 import { refreshRules, sessionRules } from './invariants.ts';
 import {
@@ -160,7 +161,13 @@ function keyOf({ value, context, children }: SessionSnapshot): string {
 }
 
 function search(inputs: readonly SessionInput[], events: Choices): Exploration {
-  return explore(sessionMachine, { inputs, events, key: keyOf, limit: 100_000, ...sessionRules });
+  return explore(comparing(sessionMachine), {
+    inputs,
+    events,
+    key: keyOf,
+    limit: 100_000,
+    ...sessionRules,
+  });
 }
 
 const searches: Searches = {
@@ -191,7 +198,7 @@ describe('the session chart', { timeout: 120_000 }, () => {
 
 const refreshes: Searches = {
   'a list refresh': () =>
-    explore(refreshMachine, {
+    explore(comparing(refreshMachine), {
       inputs: lists.map((list) => smallRefresh({ list })),
       events: {
         'policy.updated': [{ type: 'policy.updated', listTimeoutMs: smallRefresh().listTimeoutMs }],

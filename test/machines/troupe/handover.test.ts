@@ -9,6 +9,7 @@ import {
 } from '../../../machines/troupe/handover.ts';
 import { createInertScope } from '../../../machines/xstate-internals.ts';
 import { explore } from '../../../src/testing/explore.ts';
+import { comparing } from '../compiled/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof handoverMachine>;
 type State = StateValueFrom<typeof handoverMachine>;
@@ -105,7 +106,7 @@ describe('a handover', () => {
   });
 
   it('can complete or withdraw at any time and takes every transition', () => {
-    const found = explore(handoverMachine, {
+    const found = explore(comparing(handoverMachine), {
       inputs: [input],
       events: Object.fromEntries(
         ['server.readied', 'server.faltered', 'server.halted', 'successor.gaveUp'].map((type) => [

@@ -1,0 +1,165 @@
+/** Executes the actions of a compiled chart and evaluates its guards, as XState does. */
+
+import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot } from 'xstate';
+import { type BuiltIn, isBuiltIn, withoutStates } from '../xstate-internals.ts';
+import type { Action } from './steps.ts';
+
+/** One event and everything that follows from it. */
+export interface Macrostep {
+  readonly scope: AnyActorScope;
+  /** The event that is being handled: the one sent, or one that the chart raised. */
+  event: AnyEventObject;
+  /** Raised events that have not been handled. */
+  readonly internalQueue: AnyEventObject[];
+}
+
+/** An action to resolve again after those that follow it. */
+interface Retry {
+  readonly action: BuiltIn;
+  readonly params: unknown;
+}
+
+/**
+ * Executes a chart's own actions, and lets XState's change the context and the children.
+ *
+ * @param deferredActorIds - ids of actors that these actions start, and may be mentioned before that
+ */
+export function runActions(
+  actions: readonly Action[],
+  from: AnyMachineSnapshot,
+  step: Macrostep,
+  deferredActorIds?: readonly string[],
+): AnyMachineSnapshot {
+  if (actions.length === 0) return from;
+  const { scope, internalQueue } = step;
+  const extra = { internalQueue, deferredActorIds };
+  const retries: Retry[] = [];
+  const snapshot = resolveAll(actions, from, step, { extra, retries });
+  for (const { action, params } of retries) action.retryResolve?.(scope, snapshot, params);
+  return snapshot;
+}
+
+interface Run {
+  readonly extra: object;
+  readonly retries: Retry[];
+}
+
+function resolveAll(
+  actions: readonly Action[],
+  from: AnyMachineSnapshot,
+  step: Macrostep,
+  run: Run,
+): AnyMachineSnapshot {
+  const { scope, event } = step;
+  let snapshot = from;
+  for (const named of actions as readonly Named[]) {
+    const { context, machine } = snapshot;
+    const info = { context, event, self: scope.self, system: scope.system };
+    const exec = implementationOf(named, machine.implementations.actions);
+    const given = paramsOf(named, info);
+    if (!isBuiltIn(exec)) {
+      scope.actionExecutor({ type: nameOf(named), info, params: given, exec } as Executable);
+      continue;
+    }
+    const [next, params, enqueued] = resolved(exec, scope, snapshot, {
+      info,
+      given,
+      extra: run.extra,
+    });
+    snapshot = next;
+    if (exec.retryResolve !== undefined) run.retries.push({ action: exec, params });
+    if (exec.execute !== undefined) {
+      const bound = exec.execute.bind(null, scope, params);
+      scope.actionExecutor({ type: exec.type, info, params, exec: bound } as Executable);
+    }
+    if (enqueued !== undefined) snapshot = resolveAll(enqueued, snapshot, step, run);
+  }
+  return snapshot;
+}
+
+type Executable = Parameters<AnyActorScope['actionExecutor']>[0];
+
+type Resolved = ReturnType<BuiltIn['resolve']>;
+
+/** What an action is called with. */
+interface Call {
+  readonly info: Args;
+  readonly given: unknown;
+  readonly extra: object;
+}
+
+/** Resolves one of XState's own actions. */
+function resolved(
+  action: BuiltIn,
+  scope: AnyActorScope,
+  snapshot: AnyMachineSnapshot,
+  call: Call,
+): Resolved {
+  const { info, given, extra } = call;
+  if (action.type === 'xstate.assign') {
+    const context = { ...snapshot.context, ...assigned(action, call) };
+    return [{ ...snapshot, context }, undefined, undefined];
+  }
+  if (action.type !== 'xstate.spawnChild' && action.type !== 'xstate.stopChild')
+    return action.resolve(scope, snapshot, info, given, action, extra);
+  const bare = withoutStates(snapshot);
+  const [{ children }, params, enqueued] = action.resolve(scope, bare, info, given, action, extra);
+  return [{ ...snapshot, children }, params, enqueued];
+}
+
+function assigned({ assignment }: BuiltIn, { info, given }: Call): object {
+  const args = { ...info, spawn: refuseSpawn };
+  if (typeof assignment === 'function') return assignment(args, given) as object;
+  const values = Object.entries(assignment as object).map(([name, value]) => [
+    name,
+    typeof value === 'function' ? value(args, given) : value,
+  ]);
+  return Object.fromEntries(values) as object;
+}
+
+/** Takes the place of `spawn`. */
+export function refuseSpawn(): never {
+  throw new Error('A compiled chart starts children with actions only.');
+}
+
+/** Evaluates a guard. */
+export function passes(
+  guard: unknown,
+  snapshot: AnyMachineSnapshot,
+  event: AnyEventObject,
+): boolean {
+  const { context, machine } = snapshot;
+  const check = implementationOf(guard as Named, machine.implementations.guards);
+  if (typeof check !== 'function' || 'check' in check)
+    throw new Error(`Guard ${nameOf(guard as Named)} of chart ${machine.id} is not a function.`);
+  const args = { context, event };
+  return (check as Check)(args, paramsOf(guard as Named, args));
+}
+
+type Check = (args: Args, params: unknown) => boolean;
+
+/** How a chart mentions an action or a guard. */
+type Named = string | Implementation | { readonly type: string; readonly params?: unknown };
+type Implementation = (args: never, params: never) => unknown;
+
+function implementationOf(named: Named, known: object): Implementation | undefined {
+  if (typeof named === 'function') return named;
+  const name = typeof named === 'string' ? named : named.type;
+  return known[name as keyof typeof known];
+}
+
+function paramsOf(named: Named, { context, event }: Args): unknown {
+  if (typeof named !== 'object') return undefined;
+  const { params } = named;
+  return typeof params === 'function' ? (params({ context, event }) as unknown) : params;
+}
+
+function nameOf(named: Named): string {
+  if (typeof named === 'string') return named;
+  return typeof named === 'object' ? named.type : named.name || '(anonymous)';
+}
+
+interface Args {
+  readonly context: unknown;
+  readonly event: AnyEventObject;
+}

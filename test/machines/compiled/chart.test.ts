@@ -1,0 +1,302 @@
+/** Compiled charts, compared with what XState computes for the same chart. */
+
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  Actor,
+  type AnyMachineSnapshot,
+  type AnyStateMachine,
+  type AnyStateNode,
+  assign,
+  createActor,
+  type EventObject,
+  enqueueActions,
+  fromTransition,
+  type InspectionEvent,
+  not,
+  raise,
+  sendTo,
+  setup,
+} from 'xstate';
+import { compiled } from '../../../machines/compiled/chart.ts';
+import { createInertScope } from '../../../machines/xstate-internals.ts';
+
+const eventTypes = ['a', 'a.b', 'ab', 'boom', 'xstate.error.actor.other'] as const;
+
+/** A state before it has an id. */
+interface Sketch {
+  readonly kind: 'atomic' | 'final' | 'compound' | 'parallel';
+  readonly tags: readonly string[];
+  readonly entry: readonly object[];
+  readonly exit: readonly object[];
+  readonly invokes: boolean;
+  readonly on: Readonly<Record<string, readonly Move[]>>;
+  readonly always: readonly Move[];
+  readonly within: readonly Sketch[];
+}
+
+interface Move {
+  /** Number of the target, modulo the number of states. */
+  readonly to: number | undefined;
+  readonly reenter: boolean;
+  readonly guard: object;
+  readonly actions: readonly object[];
+}
+
+const callChild = sendTo('child', { type: 'boom' });
+const actions = fc.array(
+  fc.constantFrom<object>(
+    { type: 'log' },
+    { type: 'log' },
+    { type: 'add', params: { by: 2 } },
+    { type: 'add', params: ({ event }: { event: EventObject }) => ({ by: event.type.length }) },
+    raise({ type: 'a.b' }),
+    enqueueActions(({ enqueue, context }) => {
+      enqueue({ type: 'log' });
+      if ((context as { count: number }).count % 2 === 0) enqueue.assign({ isEven: true });
+    }),
+    callChild,
+  ),
+  { maxLength: 2 },
+);
+const move = fc.record({
+  to: fc.option(fc.nat({ max: 20 }), { nil: undefined }),
+  reenter: fc.boolean(),
+  guard: fc.constantFrom<object>({ type: 'isEarly' }, { type: 'isBelow', params: { most: 5 } }),
+  actions,
+});
+const moves = fc.array(move, { minLength: 1, maxLength: 2 });
+const common = {
+  tags: fc.subarray(['x', 'y']),
+  entry: actions,
+  exit: actions,
+  invokes: fc.boolean(),
+  on: fc.dictionary(fc.constantFrom(...eventTypes, 'a.*', '*'), moves, { maxKeys: 3 }),
+  always: fc.array(move, { maxLength: 1 }),
+};
+const { state: sketch } = fc.letrec<{ state: Sketch }>((tie) => ({
+  state: fc.oneof(
+    { maxDepth: 3, depthSize: 'medium' },
+    fc.record({
+      ...common,
+      kind: fc.constantFrom('atomic' as const, 'final' as const),
+      within: fc.constant([]),
+    }),
+    fc.record({
+      ...common,
+      kind: fc.constantFrom('compound' as const, 'parallel' as const),
+      within: fc.array(tie('state'), { minLength: 1, maxLength: 3 }),
+    }),
+  ),
+}));
+
+const sample = setup({
+  types: {
+    context: {} as { readonly count: number },
+    input: {} as object,
+  },
+  actors: {
+    child: fromTransition((state, { type }) => {
+      if (type === 'boom') throw new Error('boom');
+      return state;
+    }, {}),
+  },
+  actions: {
+    log: () => {},
+    add: assign(({ context }, { by }: { readonly by: number }) => ({ count: context.count + by })),
+  },
+  guards: {
+    isEarly: ({ context }) => context.count < 15,
+    isBelow: ({ context }, { most }: { readonly most: number }) => context.count < most,
+    throws: () => {
+      throw new Error('no guard');
+    },
+  },
+});
+
+function sampleChart(config: object): AnyStateMachine {
+  return sample.createMachine({
+    context: ({ input }: { readonly input: object }) => ({ count: 0, ...input }),
+    output: ({ context, event }: { readonly context: object; readonly event: object }) => ({
+      ...context,
+      ...event,
+    }),
+    ...config,
+  } as never) as unknown as AnyStateMachine;
+}
+
+/** A chart of generated states. */
+function chartOf(root: Sketch): AnyStateMachine {
+  const sizeOf = ({ within }: Sketch): number =>
+    within.reduce((sum, each) => sum + sizeOf(each), 1);
+  const size = sizeOf(root);
+  let count = 0;
+  const moveOf = ({ to, actions: more, ...rest }: Move) => ({
+    ...rest,
+    ...(to !== undefined && { target: `#s${to % size}` }),
+    // Guards end a chart that would move forever.
+    actions: [{ type: 'add', params: { by: 1 } }, ...more],
+  });
+  const configOf = ({ kind, on, always, invokes, within, ...rest }: Sketch): object => ({
+    ...rest,
+    id: `s${(count += 1) - 1}`,
+    ...(kind !== 'compound' && { type: kind }),
+    ...(kind !== 'final' && {
+      ...(invokes && { invoke: { src: 'child', id: 'child' } }),
+      on: Object.fromEntries(Object.entries(on).map(([type, list]) => [type, list.map(moveOf)])),
+      always: always.map(moveOf),
+    }),
+    ...(kind === 'compound' && { initial: 'c0' }),
+    ...(within.length > 0 && {
+      states: Object.fromEntries(within.map((each, index) => [`c${index}`, configOf(each)])),
+    }),
+  });
+  return sampleChart(configOf(root));
+}
+
+const namesOf = (states: readonly AnyStateNode[] | undefined) => states?.map(({ id }) => id);
+const idOf = (value: unknown): unknown => (value instanceof Actor ? value.id : value);
+
+function plain(event: InspectionEvent): unknown {
+  const actor = idOf(event.actorRef);
+  if (event.type === '@xstate.event') return [actor, event.event];
+  if (event.type === '@xstate.action') {
+    const { type, params } = event.action;
+    const parts = Object.entries(params ?? {}).map(([name, value]) => [name, idOf(value)]);
+    return [actor, type, params instanceof Actor ? params.id : parts];
+  }
+  if (event.type !== '@xstate.microstep') return [actor, event.type];
+  const moved = event._transitions.map(({ source, target }) => [source.id, namesOf(target)]);
+  const { value, status } = event.snapshot as AnyMachineSnapshot;
+  return [actor, moved, value, status];
+}
+
+/** Everything that an actor with this chart is and does. */
+function runOf(chart: AnyStateMachine, events: readonly string[], input: object = {}) {
+  const seen: unknown[] = [];
+  const errors: string[] = [];
+  const inspect = (event: InspectionEvent): void => void seen.push(plain(event));
+  const actor = createActor(chart, { inspect, input, id: 'root' });
+  actor.subscribe({ error: (error) => errors.push(String(error)) });
+  const look = (): void => {
+    const snapshot = actor.getSnapshot();
+    const { value, status, output, tags, context, children, historyValue } = snapshot;
+    const states = namesOf(snapshot._nodes);
+    const facts = [value, status, output, tags, context, historyValue, states];
+    seen.push(structuredClone(facts), Object.keys(children));
+  };
+  actor.start();
+  look();
+  for (const type of events) {
+    if (actor.getSnapshot().status !== 'active') break;
+    actor.send({ type, error: type });
+    look();
+  }
+  if (actor.getSnapshot().status === 'active') actor.stop();
+  look();
+  return { seen, errors };
+}
+
+function expectAlike(chart: AnyStateMachine, events: readonly string[], input?: object): void {
+  expect(runOf(compiled(chart), events, input)).toEqual(runOf(chart, events, input));
+}
+
+describe('a compiled chart', () => {
+  it('does what XState does, whatever its states, transitions and actions', () => {
+    // Of events that a child gets after its end.
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const events = fc.array(fc.constantFrom(...eventTypes), { maxLength: 8 });
+    fc.assert(
+      fc.property(sketch, events, (root, sent) => expectAlike(chartOf(root), sent)),
+      { numRuns: 1_500 },
+    );
+    vi.restoreAllMocks();
+  });
+
+  it.each<readonly [string, object]>([
+    ['no context', { context: undefined, output: undefined }],
+    ['a context that is not computed', { context: { count: 3 }, output: 'over' }],
+    [
+      'a context that throws',
+      {
+        context: () => {
+          throw new Error('no context');
+        },
+      },
+    ],
+    ['a guard that throws', { on: { a: { guard: 'throws', target: '#end' } } }],
+    [
+      'an eventless guard that throws',
+      { states: { one: { always: { guard: 'throws' } }, end: { id: 'end' } } },
+    ],
+    ['an inline guard', { on: { a: { guard: () => true, target: '#end' } } }],
+    ['an action without a name', { on: { a: { actions: [() => {}] } } }],
+    ['an eventless transition that changes nothing', { always: { actions: 'log' } }],
+    [
+      'an assignment of single fields',
+      {
+        entry: assign({
+          count: ({ context }) => (context as { readonly count: number }).count + 1,
+        }),
+      },
+    ],
+    ['an action that does not exist', { on: { a: { actions: 'nowhere' } } }],
+    ['an event without a transition', { on: { a: undefined } }],
+  ])('does what XState does with %s', (_name, config) => {
+    const chart = sampleChart({
+      initial: 'one',
+      states: { one: {}, end: { id: 'end', type: 'final' } },
+      on: { a: '#end' },
+      ...config,
+    });
+    expectAlike(chart, ['ab', 'a']);
+  });
+
+  it('goes on from a snapshot that XState computed', () => {
+    const chart = sampleChart({ initial: 'one', states: { one: { on: { a: 'two' } }, two: {} } });
+    const inert = createInertScope();
+    const { scope } = inert;
+    const snapshot = chart.getInitialSnapshot(scope, {});
+    inert.begin(snapshot);
+    const next = compiled(chart).transition(snapshot, { type: 'a' }, scope);
+    expect(next.value).toBe('two');
+    expect(chart.transition(next, { type: 'b' }, scope).value).toBe('two');
+  });
+
+  it.each<readonly [string, object]>([
+    ['a history state', { initial: 'one', states: { one: {}, past: { type: 'history' } } }],
+    ['initial actions', { initial: { target: 'one', actions: 'log' }, states: { one: {} } }],
+    ['output below the root', { initial: 'one', states: { one: { type: 'final', output: 1 } } }],
+  ])('cannot have %s', (_name, config) => {
+    expect(() => compiled(sampleChart({ id: 'chart', ...config }))).toThrow(
+      /^State chart.* has history, initial actions or output\.$/u,
+    );
+  });
+
+  it('starts no children in assignments', () => {
+    const starting = sampleChart({ entry: assign(({ spawn }) => ({ ref: spawn('child') })) });
+    expect(runOf(compiled(starting), []).errors).toEqual([
+      'Error: A compiled chart starts children with actions only.',
+    ]);
+  });
+
+  it('breaks when it moves without end', () => {
+    const looping = { options: { maxIterations: 5 }, always: { actions: assign({ count: 1 }) } };
+    const chart = sampleChart({ id: 'chart', ...looping });
+    expect(runOf(chart, []).errors).toHaveLength(1);
+    expect(runOf(compiled(chart), []).errors).toEqual(['Error: Chart chart never comes to rest.']);
+    const resting = sampleChart({
+      ...looping,
+      always: {
+        guard: { type: 'isBelow', params: { most: 4 } },
+        actions: { type: 'add', params: { by: 1 } },
+      },
+    });
+    expectAlike(resting, []);
+  });
+
+  it('cannot have a guard that another guard implements', () => {
+    const chart = compiled(sampleChart({ id: 'chart', always: { guard: not('isEarly') } }));
+    expect(runOf(chart, []).errors).toEqual(['Error: Guard not of chart chart is not a function.']);
+  });
+});
