@@ -122,7 +122,7 @@ export function refuseSpawn(): never {
   throw new Error('A compiled chart starts children with actions only.');
 }
 
-/** Evaluates a guard. */
+/** Evaluates a guard: a function, one of XState's such as `not`, or either's name. */
 export function passes(
   guard: unknown,
   snapshot: AnyMachineSnapshot,
@@ -130,13 +130,18 @@ export function passes(
 ): boolean {
   const { context, machine } = snapshot;
   const check = implementationOf(guard as Named, machine.implementations.guards);
-  if (typeof check !== 'function' || 'check' in check)
-    throw new Error(`Guard ${nameOf(guard as Named)} of chart ${machine.id} is not a function.`);
+  if (check === undefined)
+    throw new Error(`Guard ${nameOf(guard as Named)} of chart ${machine.id} does not exist.`);
   const args = { context, event };
+  if ('check' in check) return (check as CombinedGuard).check(snapshot, args, check);
   return (check as Check)(args, paramsOf(guard as Named, args));
 }
 
 type Check = (args: Args, params: unknown) => boolean;
+
+interface CombinedGuard {
+  readonly check: (snapshot: AnyMachineSnapshot, args: Args, guard: unknown) => boolean;
+}
 
 /** How a chart mentions an action or a guard. */
 type Named = string | Implementation | { readonly type: string; readonly params?: unknown };

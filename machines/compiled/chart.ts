@@ -66,8 +66,8 @@ interface Step {
 /**
  * Makes a chart compute its transitions from remembered steps.
  *
- * Not supported: history states, actions of an initial transition, output of a final state below the root,
- * guards such as XState's `not`, and `spawn` in an assignment. The first three throw here, the others when used.
+ * Not supported: history states, actions of an initial transition and output of a final state below the
+ * root, which throw here, and `spawn` in an assignment, which throws when it is used.
  */
 export function compiled<Machine extends AnyStateMachine>(machine: Machine): Machine {
   const chart = new CompiledChart(machine);

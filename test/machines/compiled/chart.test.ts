@@ -108,6 +108,7 @@ const sample = setup({
   guards: {
     isEarly: ({ context }) => context.count < 15,
     isBelow: ({ context }, { most }: { readonly most: number }) => context.count < most,
+    isLate: not('isEarly'),
     throws: () => {
       throw new Error('no guard');
     },
@@ -229,6 +230,9 @@ describe('a compiled chart', () => {
       'an eventless guard that throws',
       { states: { one: { always: { guard: 'throws' } }, end: { id: 'end' } } },
     ],
+    ['a guard of XState', { on: { a: { guard: not('isEarly') } } }],
+    ['a guard that is named after another', { on: { a: { guard: 'isLate' } } }],
+    ['a guard that does not exist', { on: { a: { guard: 'nowhere' } } }],
     ['an inline guard', { on: { a: { guard: () => true, target: '#end' } } }],
     ['an action without a name', { on: { a: { actions: [() => {}] } } }],
     ['an eventless transition that changes nothing', { always: { actions: 'log' } }],
@@ -295,8 +299,10 @@ describe('a compiled chart', () => {
     expectAlike(resting, []);
   });
 
-  it('cannot have a guard that another guard implements', () => {
-    const chart = compiled(sampleChart({ id: 'chart', always: { guard: not('isEarly') } }));
-    expect(runOf(chart, []).errors).toEqual(['Error: Guard not of chart chart is not a function.']);
+  it('breaks when an eventless transition has a guard that does not exist', () => {
+    const chart = compiled(sampleChart({ id: 'chart', always: { guard: 'nowhere' } }));
+    expect(runOf(chart, []).errors).toEqual([
+      'Error: Guard nowhere of chart chart does not exist.',
+    ]);
   });
 });
