@@ -1,12 +1,16 @@
 /** Executes the actions of a compiled chart and evaluates its guards, as XState does. */
 
-import type { AnyActorScope, AnyEventObject, AnyMachineSnapshot } from 'xstate';
+import type { AnyActorRef, AnyActorScope, AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import { type BuiltIn, isBuiltIn, withoutStates } from '../xstate-internals.ts';
 import type { Action } from './steps.ts';
+
+/** Returns a context with some fields changed. */
+export type UpdateContext = (context: object, changed: object) => object;
 
 /** One event and everything that follows from it. */
 export interface Macrostep {
   readonly scope: AnyActorScope;
+  readonly update: UpdateContext;
   /** The event that is being handled: the one sent, or one that the chart raised. */
   event: AnyEventObject;
   /** Raised events that have not been handled. */
@@ -61,11 +65,8 @@ function resolveAll(
       scope.actionExecutor({ type: nameOf(named), info, params: given, exec } as Executable);
       continue;
     }
-    const [next, params, enqueued] = resolved(exec, scope, snapshot, {
-      info,
-      given,
-      extra: run.extra,
-    });
+    const call = { info, given, extra: run.extra, update: step.update };
+    const [next, params, enqueued] = resolved(exec, scope, snapshot, call);
     snapshot = next;
     if (exec.retryResolve !== undefined) run.retries.push({ action: exec, params });
     if (exec.execute !== undefined) {
@@ -83,9 +84,10 @@ type Resolved = ReturnType<BuiltIn['resolve']>;
 
 /** What an action is called with. */
 interface Call {
-  readonly info: Args;
+  readonly info: ActionArgs;
   readonly given: unknown;
   readonly extra: object;
+  readonly update: UpdateContext;
 }
 
 /** Resolves one of XState's own actions. */
@@ -97,7 +99,7 @@ function resolved(
 ): Resolved {
   const { info, given, extra } = call;
   if (action.type === 'xstate.assign') {
-    const context = { ...snapshot.context, ...assigned(action, call) };
+    const context = call.update(snapshot.context as object, assigned(action, call));
     return [{ ...snapshot, context }, undefined, undefined];
   }
   if (action.type !== 'xstate.spawnChild' && action.type !== 'xstate.stopChild')
@@ -108,7 +110,8 @@ function resolved(
 }
 
 function assigned({ assignment }: BuiltIn, { info, given }: Call): object {
-  const args = { ...info, spawn: refuseSpawn };
+  const { context, event, self, system } = info;
+  const args = { context, event, self, system, spawn: refuseSpawn };
   if (typeof assignment === 'function') return assignment(args, given) as object;
   const values = Object.entries(assignment as object).map(([name, value]) => [
     name,
@@ -167,4 +170,9 @@ function nameOf(named: Named): string {
 interface Args {
   readonly context: unknown;
   readonly event: AnyEventObject;
+}
+
+interface ActionArgs extends Args {
+  readonly self: AnyActorRef;
+  readonly system: AnyActorRef['system'];
 }

@@ -14,6 +14,7 @@ import type { CredentialStore } from '../../actors/stores/credentials.ts';
 import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
+import type { UpdateContext } from '../../machines/compiled/actions.ts';
 import { compiled } from '../../machines/compiled/chart.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -87,17 +88,30 @@ export interface RootPorts {
 
 /** Creates the root without starting it. */
 export function createRoot(ports: RootPorts): RootRef {
-  const { parts, input, settings, specs, session } = ports;
+  const { parts, input, settings, specs } = ports;
   const { clock, env } = parts;
-  const actors = parts.createSession({ clock, env, ...session });
+  const actors = parts.createSession({ clock, env, ...ports.session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const { listItems } = actors;
-  const refresh = stoppingChildren(refreshMachine.provide({ actors: { listItems } }));
-  const sessionLogic = stoppingChildren(sessionMachine.provide({ actors: { ...actors, refresh } }));
-  const server = stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } }));
-  const slots = stoppingChildren(slotsMachine);
+  const refresh = runnable(
+    refreshMachine.provide({ actors: { listItems } }),
+    (context, changed) => ({
+      ...context,
+      ...changed,
+    }),
+  );
+  const session = runnable(
+    sessionMachine.provide({ actors: { ...actors, refresh } }),
+    (context, changed) => ({ ...context, ...changed }),
+  );
+  const server = runnable(serverMachine.provide({ actors: { session } }), (context, changed) => ({
+    ...context,
+    ...changed,
+  }));
+  const slots = runnable(slotsMachine, (context, changed) => ({ ...context, ...changed }));
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
-  const root = createActor(stoppingChildren(troupe), {
+  const logic = runnable(troupe, (context, changed) => ({ ...context, ...changed }));
+  const root = createActor(logic, {
     // XState does not use the handles, so they may have any type.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
@@ -106,6 +120,14 @@ export function createRoot(ports: RootPorts): RootRef {
   indexTimers(root, clock);
   observeSystem(root, ports.observe);
   return root;
+}
+
+/** Compiles a chart that stops its children when it throws. */
+function runnable<Machine extends AnyStateMachine>(
+  machine: Machine,
+  update: UpdateContext,
+): Machine {
+  return stoppingChildren(compiled(machine, update));
 }
 
 /** Describes an actor that broke, and what happens next. */
@@ -129,8 +151,7 @@ export function troupeStateOf({ value }: RootSnapshot): TroupeState {
  * below it, so no process or socket outlives the chart above it. Only an inline function among an
  * initial state's actions could escape; our charts have none.
  */
-export function stoppingChildren<Machine extends AnyStateMachine>(source: Machine): Machine {
-  const machine = compiled(source);
+export function stoppingChildren<Machine extends AnyStateMachine>(machine: Machine): Machine {
   const transition: AnyStateMachine['transition'] = (snapshot, event, scope) => {
     try {
       return machine.transition(snapshot, event, scope);
