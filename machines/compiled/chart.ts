@@ -69,13 +69,21 @@ interface Step {
  * Not supported: history states, actions of an initial transition and output of a final state below the
  * root, which throw here, and `spawn` in an assignment, which throws when it is used.
  *
+ * @param actors - implementations, as for XState's `provide`, which would build all states again. Default: the
+ *   machine's
  * @param update - copies a context; a function of the chart's own copies it many times as fast as one that
  *   all charts share, because the engine then knows the fields
  */
 export function compiled<Machine extends AnyStateMachine>(
-  machine: Machine,
+  source: Machine,
+  actors: Actors<Machine> = {},
   update: UpdateContext = (context, changed) => ({ ...context, ...changed }),
 ): Machine {
+  const implementations = {
+    ...source.implementations,
+    actors: { ...source.implementations.actors, ...actors },
+  };
+  const machine = Object.create(source, { implementations: { value: implementations } }) as Machine;
   const chart = new CompiledChart(machine, update);
   const methods = {
     transition: { value: chart.transition.bind(chart) },
@@ -84,6 +92,10 @@ export function compiled<Machine extends AnyStateMachine>(
   // Keeps the class and the other methods; `Object.create` is untyped.
   return Object.create(machine, methods) as Machine;
 }
+
+type Actors<Machine extends AnyStateMachine> = NonNullable<
+  Parameters<Machine['provide']>[0]['actors']
+>;
 
 class CompiledChart {
   readonly #machine: AnyStateMachine;

@@ -14,7 +14,6 @@ import type { CredentialStore } from '../../actors/stores/credentials.ts';
 import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
-import type { UpdateContext } from '../../machines/compiled/actions.ts';
 import { compiled } from '../../machines/compiled/chart.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -93,25 +92,29 @@ export function createRoot(ports: RootPorts): RootRef {
   const actors = parts.createSession({ clock, env, ...ports.session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const { listItems } = actors;
-  const refresh = runnable(
-    refreshMachine.provide({ actors: { listItems } }),
-    (context, changed) => ({
+  // Each chart has a function of its own that copies its context.
+  const refresh = stoppingChildren(
+    compiled(refreshMachine, { listItems }, (context, changed) => ({ ...context, ...changed })),
+  );
+  const session = stoppingChildren(
+    compiled(sessionMachine, { ...actors, refresh }, (context, changed) => ({
       ...context,
       ...changed,
-    }),
+    })),
   );
-  const session = runnable(
-    sessionMachine.provide({ actors: { ...actors, refresh } }),
-    (context, changed) => ({ ...context, ...changed }),
+  const server = stoppingChildren(
+    compiled(serverMachine, { session }, (context, changed) => ({ ...context, ...changed })),
   );
-  const server = runnable(serverMachine.provide({ actors: { session } }), (context, changed) => ({
-    ...context,
-    ...changed,
-  }));
-  const slots = runnable(slotsMachine, (context, changed) => ({ ...context, ...changed }));
-  const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
-  const logic = runnable(troupe, (context, changed) => ({ ...context, ...changed }));
-  const root = createActor(logic, {
+  const slots = stoppingChildren(
+    compiled(slotsMachine, {}, (context, changed) => ({ ...context, ...changed })),
+  );
+  const troupe = stoppingChildren(
+    compiled(troupeMachine, { server, slots, settingsSource }, (context, changed) => ({
+      ...context,
+      ...changed,
+    })),
+  );
+  const root = createActor(troupe, {
     // XState does not use the handles, so they may have any type.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
@@ -120,14 +123,6 @@ export function createRoot(ports: RootPorts): RootRef {
   indexTimers(root, clock);
   observeSystem(root, ports.observe);
   return root;
-}
-
-/** Compiles a chart that stops its children when it throws. */
-function runnable<Machine extends AnyStateMachine>(
-  machine: Machine,
-  update: UpdateContext,
-): Machine {
-  return stoppingChildren(compiled(machine, update));
 }
 
 /** Describes an actor that broke, and what happens next. */

@@ -54,8 +54,7 @@ export class ServerRecords {
   };
 
   readonly noteLine = (server: string, line: string, from: LogOrigin): void => {
-    const atMs = this.#clock.wallNow();
-    const entry = this.#logs.append(server, { ...from, atMs, line });
+    const entry = this.#logs.append(server, line, from, this.#clock.wallNow());
     if (this.#listeners.has('server.log')) this.#listeners.emit('server.log', { server, ...entry });
   };
 

@@ -13,9 +13,9 @@ import type { RowTask } from './child.ts';
 import type { Row } from './row.ts';
 import type { Performance } from './run-rows.ts';
 
-const defaultLimitMs = 25_000;
+const defaultLimitMs = 90_000;
 // A killed process is gone long before; one that lives longer was forgotten.
-const leftOverMs = 1_000;
+const leftOverMs = 5_000;
 
 export const performInChild = async (
   name: string,

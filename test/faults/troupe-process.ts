@@ -8,7 +8,7 @@ import type { TroupeSnapshot } from '../../src/index.ts';
 import { until } from './until.ts';
 
 // It starts a second process, on a machine that other rows keep busy.
-const statusMs = 8_000;
+const statusMs = 30_000;
 
 export interface TroupeLaunch {
   readonly cliFile: string;
@@ -73,7 +73,7 @@ export class TroupeProcess {
   async when(
     isThere: (snapshot: TroupeSnapshot) => boolean,
     what: string,
-    limitMs = 20_000,
+    limitMs = 60_000,
   ): Promise<TroupeSnapshot> {
     const deadline = performance.now() + limitMs;
     for (;;) {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-// Longer than any wait of a row that succeeds.
-const patienceMs = 12_000;
+// Longer than any wait of a row that succeeds, on a machine that is ten times as slow.
+const patienceMs = 60_000;
 const askAgainMs = 5;
 
 /** Resolves with the first value that is neither undefined nor false. */

@@ -18,19 +18,19 @@ interface Log {
   lineCount: number;
 }
 
-interface NewLine extends LogOrigin {
-  /** Wall time, milliseconds since 1970. */
-  readonly atMs: number;
-  readonly line: string;
-}
-
 /**
  * The logs of all servers. Each is bounded, and so are the logs of all removed servers together.
  */
 export class ServerLogs {
   readonly #logs = new Map<string, Log>();
 
-  append(server: string, { atMs, session, stream, line }: NewLine): ServerLogLine {
+  /** @param atMs - wall time, milliseconds since 1970 */
+  append(
+    server: string,
+    line: string,
+    { session, stream }: LogOrigin,
+    atMs: number,
+  ): ServerLogLine {
     const log = this.#logs.get(server);
     const entry = {
       number: (log?.lineCount ?? 0) + 1,

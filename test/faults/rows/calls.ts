@@ -63,7 +63,6 @@ const dying: Rows = {
   F76: {
     inject: 's:crash-after --n 10, 100 calls with reconnects',
     expect: { settled: 100, twice: 0, lost: 0, ranAnyway: 0 },
-    limitMs: 40_000,
     async run(stage) {
       const { log } = await readyServer(stage, stage.stdio('crash-after', ['--n', '10']));
       const calls = await Promise.all(

@@ -48,7 +48,6 @@ function floodRow(args: readonly string[]): Row {
   return {
     inject: `s:flood ${args.join(' ')}`,
     expect: { state: 'degraded', reason: 'flooding', othersP99Ms, stopMs: { atMost: 5_000 } },
-    limitMs: 30_000,
     isAlone: true,
     run: (stage) => besideFlood(stage, 'flood', args),
   };
@@ -60,7 +59,6 @@ export const floodRows: Rows = {
   'F90/huge-result': {
     inject: 's:huge-result, 16 MB of 8 million values',
     expect: { state: 'ready', code: 'RESULT_TOO_LARGE', othersP99Ms },
-    limitMs: 30_000,
     isAlone: true,
     run: (stage) => besideFlood(stage, 'huge-result', []),
   },

@@ -69,7 +69,6 @@ export const gatewayRows: Rows = {
   F164: {
     inject: 'two clients, the same ids, 1,000 calls between each other',
     expect: { calls: 1_000, astray: 0 },
-    limitMs: 90_000,
     async run(stage) {
       const endpoint = await serve(stage);
       const sessions = [await openSession(endpoint), await openSession(endpoint)];

@@ -23,7 +23,6 @@ const sleeping: Row = {
     wakeMs: { atMost: 30_000 },
     samePids: true,
   },
-  limitMs: 60_000,
   async run(stage) {
     const peer = await stage.http('ok');
     const proxy = await stage.proxy(peer.port);

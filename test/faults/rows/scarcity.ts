@@ -14,7 +14,6 @@ export const scarcityRows: Rows = {
   F05: {
     inject: 'prlimit --nofile=64, 24 servers; then 1024',
     expect: { code: 'CONNECTING', says: /too many files/u, ready: 24, exitCode: 143, left: 0 },
-    limitMs: 60_000,
     isAlone: true,
     async run(stage) {
       // Node itself needs more files than that to load the troupe.
@@ -36,7 +35,6 @@ export const scarcityRows: Rows = {
         exitCode: 143,
         left: 0,
       },
-      limitMs: 60_000,
       isAlone: true,
       async run(stage: Stage) {
         chmodSync(stage.folder, 0o777);

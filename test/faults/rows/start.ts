@@ -147,7 +147,6 @@ const leaving: Rows = {
   'F15/waiting': {
     inject: '100 servers whose handshake waits 0.2 s',
     expect: { ready: 100, readyMs: { atMost: 20_000 } },
-    limitMs: 60_000,
     isAlone: true,
     run: (stage) => manyStarts(stage, 100, { SLOW: '0.2' }),
   },
@@ -156,7 +155,6 @@ const leaving: Rows = {
     // At least three start each second, because permits lapse; on a busy machine a start takes up
     // to four seconds.
     expect: { ready: 40, mostAtOnce: { atMost: 12 } },
-    limitMs: 60_000,
     isAlone: true,
     run: (stage) => manyStarts(stage, 40, { WORK: '250000' }, { slots: { local: 3 } }),
   },

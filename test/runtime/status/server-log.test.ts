@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { ServerLogs } from '../../../src/runtime/status/server-log.ts';
 import { bringUp, crash, nextAttempt, servers, stage } from '../stage.ts';
 
-const words = (line: string) => ({ atMs: 0, session: 1, stream: 'stderr', line }) as const;
+const from = { session: 1, stream: 'stderr' } as const;
 
 describe("a server's log", () => {
   it('keeps the last 64 KB of long or short lines', () => {
     const logs = new ServerLogs();
-    for (let count = 0; count < 100; count += 1) logs.append('db', words('x'.repeat(2_000)));
-    for (let count = 0; count < 10_000; count += 1) logs.append('chatty', words('y'));
+    for (let count = 0; count < 100; count += 1) logs.append('db', 'x'.repeat(2_000), from, 0);
+    for (let count = 0; count < 10_000; count += 1) logs.append('chatty', 'y', from, 0);
     expect(logs.of('db')).toHaveLength(30);
     expect(logs.of('db')?.at(-1)?.number).toBe(100);
     expect(logs.of('chatty')?.length).toBe(508);
@@ -19,7 +19,7 @@ describe("a server's log", () => {
     const logs = new ServerLogs();
     const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
     for (const name of names)
-      for (let count = 0; count < 40; count += 1) logs.append(name, words('x'.repeat(2_000)));
+      for (let count = 0; count < 40; count += 1) logs.append(name, 'x'.repeat(2_000), from, 0);
     logs.retain((name) => name === 's0', names.slice(1));
     const kept = names.filter((name) => logs.of(name) !== undefined);
     expect(kept).toHaveLength(1 + 65);
