@@ -235,6 +235,16 @@ describe('a compiled chart', () => {
     ['a guard that does not exist', { on: { a: { guard: 'nowhere' } } }],
     ['an inline guard', { on: { a: { guard: () => true, target: '#end' } } }],
     ['an action without a name', { on: { a: { actions: [() => {}] } } }],
+    [
+      'an eventless transition after a raised event',
+      {
+        states: {
+          one: { on: { a: { actions: raise({ type: 'a.b' }) }, 'a.b': 'two' } },
+          two: { always: 'end' },
+          end: { id: 'end', type: 'final' },
+        },
+      },
+    ],
     ['an eventless transition that changes nothing', { always: { actions: 'log' } }],
     [
       'an assignment of single fields',
