@@ -63,6 +63,9 @@ interface Step {
   readonly next: Configuration | undefined;
 }
 
+/** Remembered types of events per set of states; no chart names as many. */
+const mostChoices = 500;
+
 /**
  * Makes a chart compute its transitions from remembered steps.
  *
@@ -224,6 +227,8 @@ class CompiledChart {
     let choice = choices.get(event.type);
     if (choice === undefined && !choices.has(event.type)) {
       choice = choiceOf(this.#machine.root, nodes, event.type);
+      // The ends of actors with ever new ids are types of their own.
+      if (choices.size === mostChoices) choices.clear();
       choices.set(event.type, choice);
     }
     try {

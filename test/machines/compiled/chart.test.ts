@@ -287,6 +287,14 @@ describe('a compiled chart', () => {
     );
   });
 
+  it('handles any number of types of events', () => {
+    const chart = sampleChart({ on: { '*': { actions: { type: 'add', params: { by: 1 } } } } });
+    expectAlike(
+      chart,
+      Array.from({ length: 1_100 }, (_, at) => `b.${at % 600}`),
+    );
+  });
+
   it('starts no children in assignments', () => {
     const starting = sampleChart({ entry: assign(({ spawn }) => ({ ref: spawn('child') })) });
     expect(runOf(compiled(starting), []).errors).toEqual([
