@@ -77,7 +77,7 @@ export function snapshotOf(
   return snapshot as AnyMachineSnapshot;
 }
 
-/** Returns a snapshot of which XState computes no value, whatever an action does with it. */
+/** Returns a snapshot without active states, so that XState does not recompute its value. */
 export function withoutStates(snapshot: AnyMachineSnapshot): AnyMachineSnapshot {
   return { ...snapshot, _nodes: [] };
 }
@@ -239,7 +239,7 @@ export function spawnApart(
 /** The implementation of one of XState's own actions. */
 export interface BuiltIn {
   readonly type: string;
-  /** Of `assign`. */
+  /** Set for `assign` only. */
   readonly assignment?: unknown;
   readonly resolve: (
     ...args: readonly [
@@ -264,8 +264,8 @@ export function isBuiltIn(action: unknown): action is BuiltIn {
   return typeof action === 'function' && 'resolve' in action;
 }
 
-/** Tells inspectors of the transitions that an actor has taken. */
-export function informOfMicrostep(
+/** Reports a microstep to inspectors. */
+export function reportMicrostep(
   scope: AnyActorScope,
   event: AnyEventObject,
   snapshot: AnyMachineSnapshot,

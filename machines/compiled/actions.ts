@@ -26,7 +26,7 @@ interface Retry {
 /**
  * Executes a chart's own actions, and lets XState's change the context and the children.
  *
- * @param deferredActorIds - ids of actors that these actions start, and may be mentioned before that
+ * @param deferredActorIds - ids of actors that these actions start; earlier actions may already send to them
  */
 export function runActions(
   actions: readonly Action[],
@@ -122,7 +122,7 @@ function assigned({ assignment }: BuiltIn, { info, given }: Call): object {
 
 /** Takes the place of `spawn`. */
 export function refuseSpawn(): never {
-  throw new Error('A compiled chart starts children with actions only.');
+  throw new Error('Compiled charts do not support spawn in an assignment; use spawnChild.');
 }
 
 /** Evaluates a guard: a function, one of XState's such as `not`, or either's name. */
@@ -134,7 +134,8 @@ export function passes(
   const { context, machine } = snapshot;
   const check = implementationOf(guard as Named, machine.implementations.guards);
   if (check === undefined)
-    throw new Error(`Guard ${nameOf(guard as Named)} of chart ${machine.id} does not exist.`);
+    throw new Error(`Chart ${machine.id} has no guard ${nameOf(guard as Named)}.`);
+  if (typeof check !== 'function') return passes(check, snapshot, event);
   const args = { context, event };
   if ('check' in check) return (check as CombinedGuard).check(snapshot, args, check);
   return (check as Check)(args, paramsOf(guard as Named, args));
@@ -146,7 +147,7 @@ interface CombinedGuard {
   readonly check: (snapshot: AnyMachineSnapshot, args: Args, guard: unknown) => boolean;
 }
 
-/** How a chart mentions an action or a guard. */
+/** A reference to an action or a guard. */
 type Named = string | Implementation | { readonly type: string; readonly params?: unknown };
 type Implementation = (args: never, params: never) => unknown;
 

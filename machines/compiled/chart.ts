@@ -1,11 +1,10 @@
 /**
- * Computes a chart's transitions from remembered steps, with the results of XState's own algorithm.
+ * Computes a chart's transitions from cached steps, with the results of XState's own algorithm.
  *
  * What a microstep exits, enters and executes depends only on the active states and the chosen
- * transitions, and a chart meets few such pairs. XState works it out at each microstep, and the whole
- * state value at each `assign`; here both are worked out once. Actors, built-in actions and inspection
- * are XState's own. `test/machines/compiled/` compares both ways at every state and event
- * that a search of each chart reaches.
+ * transitions, and a chart meets few such pairs. XState computes it at each microstep, and the whole
+ * state value at each `assign`; here both are computed once. Actors, built-in actions and inspection
+ * are XState's own. `test/machines/compiled/` compares both implementations.
  */
 
 import {
@@ -15,12 +14,13 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
   type AnyStateNode,
+  StateMachine,
   stopChild,
 } from 'xstate';
 import {
   type ActiveStates,
   activeStates,
-  informOfMicrostep,
+  reportMicrostep,
   snapshotOf,
 } from '../xstate-internals.ts';
 import { type Macrostep, passes, refuseSpawn, runActions, type UpdateContext } from './actions.ts';
@@ -34,14 +34,13 @@ import {
   eventlessOf,
   exitActionsOf,
   exitedBy,
-  initialStates,
   lastFirst,
   type Transition,
   valueOf,
   withoutConflicts,
 } from './steps.ts';
 
-/** A set of active states, and what is known of it. */
+/** A set of active states, with its cached data. */
 interface Configuration extends ActiveStates {
   /** By type of event. */
   readonly choices: Map<string, Choice | undefined>;
@@ -54,8 +53,8 @@ interface Configuration extends ActiveStates {
 interface Step {
   /** The chosen transitions that do not conflict. */
   readonly transitions: readonly Transition[];
-  /** Exit actions by state, then the actions of the transitions. */
-  readonly actions: readonly (readonly Action[])[];
+  /** Exit actions, then the actions of the transitions. */
+  readonly actions: readonly Action[];
   readonly entries: readonly Entry[];
   /** Exit actions of all states, if the chart completes. */
   readonly last: readonly Action[];
@@ -63,19 +62,20 @@ interface Step {
   readonly next: Configuration | undefined;
 }
 
-/** Remembered types of events per set of states; no chart names as many. */
+/** Event types cached per configuration; no chart declares this many. */
 const mostChoices = 500;
 
 /**
- * Makes a chart compute its transitions from remembered steps.
+ * Makes a chart compute its transitions from cached steps. `provide` on the result returns a chart that
+ * is not compiled.
  *
  * Not supported: history states, actions of an initial transition and output of a final state below the
  * root, which throw here, and `spawn` in an assignment, which throws when it is used.
  *
  * @param actors - implementations, as for XState's `provide`, which would build all states again. Default: the
  *   machine's
- * @param update - copies a context; a function of the chart's own copies it many times as fast as one that
- *   all charts share, because the engine then knows the fields
+ * @param update - copies a context; one of the chart's own is much faster than one that charts share,
+ *   because V8 can specialize it for one object shape
  */
 export function compiled<Machine extends AnyStateMachine>(
   source: Machine,
@@ -91,6 +91,8 @@ export function compiled<Machine extends AnyStateMachine>(
   const methods = {
     transition: { value: chart.transition.bind(chart) },
     getInitialSnapshot: { value: chart.initialSnapshot.bind(chart) },
+    // XState binds it to the source, which has other actors.
+    restoreSnapshot: { value: StateMachine.prototype.restoreSnapshot.bind(machine) },
   };
   // Keeps the class and the other methods; `Object.create` is untyped.
   return Object.create(machine, methods) as Machine;
@@ -117,14 +119,14 @@ class CompiledChart {
     const { root, config } = machine;
     refuseUnsupported(root);
     this.#mostSteps = Number(machine.options.maxIterations);
-    const initial = initialStates(root);
-    // Nothing is entered yet, but XState completes the value.
-    const nowhere = { ...this.#configurationOf([root]), value: valueOf(root, initial) };
+    const start = { source: root, target: [root], reenter: true, actions: [] as Action[] };
+    const first = [start as unknown as Transition];
+    // XState already reports the full initial value here, before entering any state.
+    const nowhere = { ...this.#configurationOf([root]), value: valueOf(root, enteredBy(first)) };
     const { context = {} } = config;
     this.#blank = snapshotOf({ ...emptySnapshot, machine, context: {} }, nowhere);
     this.#createContext = typeof context === 'function' ? context : () => context;
-    const start = { source: root, target: initial, reenter: true, actions: [] };
-    this.#start = this.#computeStep(nowhere, [start as unknown as Transition], []);
+    this.#start = this.#computeStep(nowhere, first, []);
   }
 
   initialSnapshot(scope: AnyActorScope, input?: unknown): AnyMachineSnapshot {
@@ -158,7 +160,7 @@ class CompiledChart {
 
   #end(snapshot: AnyMachineSnapshot, fields: object, step: Macrostep): AnyMachineSnapshot {
     const ended = { ...this.#stopChildren(snapshot, step), ...fields } as AnyMachineSnapshot;
-    informOfMicrostep(step.scope, step.event, ended, []);
+    reportMicrostep(step.scope, step.event, ended, []);
     return ended;
   }
 
@@ -177,15 +179,24 @@ class CompiledChart {
     let mayMove = true;
     let stepsLeft = this.#mostSteps;
     while (snapshot.status === 'active') {
-      if (stepsLeft-- === 0) throw new Error(`Chart ${this.#machine.id} never comes to rest.`);
-      const eventless: readonly Transition[] = mayMove ? this.#eventless(snapshot, step.event) : [];
-      const raised: AnyEventObject | undefined =
-        eventless.length > 0 ? undefined : step.internalQueue.shift();
-      if (raised === undefined && eventless.length === 0) return snapshot;
-      step.event = raised ?? step.event;
-      const chosen = raised === undefined ? eventless : this.#chosen(snapshot, raised);
-      const next = this.#microstep(chosen, snapshot, step);
-      mayMove = raised !== undefined || next !== snapshot;
+      if (stepsLeft-- <= 0)
+        throw new Error(
+          `Chart ${this.#machine.id} did not settle within ${this.#mostSteps} microsteps.`,
+        );
+      const eventless: Step | undefined = mayMove
+        ? this.#eventless(snapshot, step.event)
+        : undefined;
+      let next: AnyMachineSnapshot;
+      if (eventless === undefined) {
+        const raised = step.internalQueue.shift();
+        if (raised === undefined) return snapshot;
+        step.event = raised;
+        next = this.#microstep(this.#chosen(snapshot, raised), snapshot, step);
+      } else {
+        next = this.#take(eventless, snapshot, step);
+        reportMicrostep(step.scope, step.event, next, eventless.transitions);
+      }
+      mayMove = eventless === undefined || next !== snapshot;
       snapshot = next;
     }
     this.#stopChildren(snapshot, step);
@@ -201,7 +212,7 @@ class CompiledChart {
       chosen.length === 0
         ? snapshot
         : this.#take(this.#stepFrom(this.#activeIn(snapshot), chosen), snapshot, step);
-    informOfMicrostep(step.scope, step.event, next, chosen);
+    reportMicrostep(step.scope, step.event, next, chosen);
     return next;
   }
 
@@ -210,8 +221,7 @@ class CompiledChart {
     from: AnyMachineSnapshot,
     step: Macrostep,
   ): AnyMachineSnapshot {
-    let snapshot = from;
-    for (const each of actions) snapshot = runActions(each, snapshot, step);
+    let snapshot = runActions(actions, from, step);
     for (const entry of entries) {
       snapshot = runActions(entry.actions, snapshot, step, entry.childIds);
       for (const { id } of entry.done) step.internalQueue.push(doneEvent(id));
@@ -227,7 +237,7 @@ class CompiledChart {
     let choice = choices.get(event.type);
     if (choice === undefined && !choices.has(event.type)) {
       choice = choiceOf(this.#machine.root, nodes, event.type);
-      // The ends of actors with ever new ids are types of their own.
+      // Done and error events contain the actor's id, so new ids create new types.
       if (choices.size === mostChoices) choices.clear();
       choices.set(event.type, choice);
     }
@@ -239,14 +249,15 @@ class CompiledChart {
     }
   }
 
-  #eventless(snapshot: AnyMachineSnapshot, event: AnyEventObject): readonly Transition[] {
+  /** The step of the enabled eventless transitions; undefined if there are none. */
+  #eventless(snapshot: AnyMachineSnapshot, event: AnyEventObject): Step | undefined {
     const active = this.#activeIn(snapshot);
     const chosen = new Set<Transition>();
     for (const candidates of active.eventless) {
       const first = firstOf(candidates, snapshot, event);
       if (first !== undefined) chosen.add(first);
     }
-    return chosen.size === 0 ? [] : this.#stepFrom(active, [...chosen]).transitions;
+    return chosen.size === 0 ? undefined : this.#stepFrom(active, [...chosen]);
   }
 
   #stepFrom(active: Configuration, chosen: readonly Transition[]): Step {
@@ -281,7 +292,7 @@ class CompiledChart {
     const nodes = isComplete ? [...active].sort(lastFirst) : [...active];
     return {
       transitions,
-      actions: [...exited.map(exitActionsOf), transitions.flatMap(({ actions }) => actions)],
+      actions: [...exited.flatMap(exitActionsOf), ...transitions.flatMap(({ actions }) => actions)],
       entries,
       last: isComplete ? nodes.flatMap(({ exit }) => exit as readonly Action[]) : [],
       next: isSame ? undefined : this.#configurationOf(nodes),
@@ -320,7 +331,10 @@ function refuseUnsupported({ id, type, initial, output, parent, states }: AnySta
     type === 'history' ||
     (type === 'compound' && initial.actions.length > 0) ||
     (parent !== undefined && output !== undefined);
-  if (isUnsupported) throw new Error(`State ${id} has history, initial actions or output.`);
+  if (isUnsupported)
+    throw new Error(
+      `State ${id} uses history, initial actions or output, which compiled charts do not support.`,
+    );
   for (const state of Object.values(states)) refuseUnsupported(state);
 }
 

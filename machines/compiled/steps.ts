@@ -52,7 +52,8 @@ function candidatesOf({ transitions }: AnyStateNode, eventType: string): readonl
   const wildcards = [...transitions.keys()]
     .filter(
       (each) =>
-        each === '*' || (each.endsWith('.*') && `${eventType}.`.startsWith(each.slice(0, -1))),
+        each !== eventType &&
+        (each === '*' || (each.endsWith('.*') && `${eventType}.`.startsWith(each.slice(0, -1)))),
     )
     .sort((one, other) => other.length - one.length);
   return [eventType, ...wildcards].flatMap((each) => transitions.get(each) ?? []);
@@ -61,7 +62,7 @@ function candidatesOf({ transitions }: AnyStateNode, eventType: string): readonl
 /** For each atomic state with any: its eventless transitions, then those of its ancestors. */
 export function eventlessOf(active: readonly AnyStateNode[]): readonly (readonly Transition[])[] {
   return active
-    .filter(({ type }) => type === 'atomic' || type === 'final')
+    .filter(isAtomic)
     .map((state) => [state, ...ancestorsOf(state)].flatMap(({ always }) => always ?? []))
     .filter(({ length }) => length > 0);
 }
@@ -70,18 +71,11 @@ export function eventlessOf(active: readonly AnyStateNode[]): readonly (readonly
 export function valueOf(state: AnyStateNode, active: readonly AnyStateNode[]): StateValue {
   const children = active.filter(({ parent }) => parent === state);
   const [only] = children;
-  if (state.type === 'compound' && only !== undefined && Object.keys(only.states).length === 0)
-    return only.key;
+  if (state.type === 'compound' && only !== undefined && isAtomic(only)) return only.key;
   return Object.fromEntries(children.map((child) => [child.key, valueOf(child, active)]));
 }
 
-/** Returns a state and what is entered with it by default. */
-export function initialStates(state: AnyStateNode): readonly AnyStateNode[] {
-  const within = state.type === 'compound' ? state.initial.target : childrenOf(state);
-  return [state, ...within.flatMap(initialStates)];
-}
-
-/** Leaves out transitions that would exit a state that another one exits. The one further within wins, then the first. */
+/** Leaves out transitions that would exit a state that another one exits. The transition of the inner state wins; otherwise the first. */
 export function withoutConflicts(
   transitions: readonly Transition[],
   active: readonly AnyStateNode[],
@@ -169,12 +163,8 @@ export function entryOf(
   active: ReadonlySet<AnyStateNode>,
   done: Set<AnyStateNode>,
 ): Entry {
-  const { entry, invoke, type, parent } = state;
-  const starts = invoke.map(({ src, ...options }) =>
-    spawnChild(src, { ...options, syncSnapshot: options.onSnapshot !== undefined } as never),
-  );
-  const childIds = invoke.map(({ id }) => id);
-  const actions = [...entry, ...starts] as readonly Action[];
+  const { type, parent } = state;
+  const { entry: actions, childIds } = actionsOf(state);
   if (type !== 'final') return { actions, childIds, done: [], completedBy: undefined };
   const found = parent?.type === 'compound' ? [parent] : [];
   let above = parent?.type === 'parallel' ? parent : parent?.parent;
@@ -201,9 +191,36 @@ function isDone(state: AnyStateNode, active: ReadonlySet<AnyStateNode>): boolean
   return state.type === 'final';
 }
 
-/** Exit actions, and those that stop the invoked actors. */
-export function exitActionsOf({ exit, invoke }: AnyStateNode): readonly Action[] {
-  return [...exit, ...invoke.map(({ id }) => stopChild(id))] as readonly Action[];
+export function exitActionsOf(state: AnyStateNode): readonly Action[] {
+  return actionsOf(state).exit;
+}
+
+interface StateActions {
+  /** Entry actions, and those that start the invoked actors. */
+  readonly entry: readonly Action[];
+  /** Exit actions, and those that stop the invoked actors. */
+  readonly exit: readonly Action[];
+  readonly childIds: readonly string[];
+}
+
+// Shared by all steps that enter or exit a state.
+const known = new WeakMap<AnyStateNode, StateActions>();
+
+function actionsOf(state: AnyStateNode): StateActions {
+  let actions = known.get(state);
+  if (actions === undefined) {
+    const { entry, exit, invoke } = state;
+    const starts = invoke.map(({ src, ...options }) =>
+      spawnChild(src, { ...options, syncSnapshot: options.onSnapshot !== undefined } as never),
+    );
+    actions = {
+      entry: [...entry, ...starts] as readonly Action[],
+      exit: [...exit, ...invoke.map(({ id }) => stopChild(id))] as readonly Action[],
+      childIds: invoke.map(({ id }) => id),
+    };
+    known.set(state, actions);
+  }
+  return actions;
 }
 
 /** The state within which a transition happens; undefined if that is the whole chart. */
@@ -222,6 +239,10 @@ export function lastFirst(one: AnyStateNode, other: AnyStateNode): number {
   return other.order - one.order;
 }
 
+function isAtomic({ type }: AnyStateNode): boolean {
+  return type === 'atomic' || type === 'final';
+}
+
 function childrenOf({ states }: AnyStateNode): readonly AnyStateNode[] {
   return Object.values(states);
 }
@@ -235,7 +256,7 @@ function ancestorsOf(state: AnyStateNode, outside?: AnyStateNode): AnyStateNode[
   return ancestors;
 }
 
-/** Every state is within undefined. */
+/** An undefined outer state stands for the whole chart. */
 function isWithin(state: AnyStateNode, outer: AnyStateNode | undefined): boolean {
   return outer === undefined || ancestorsOf(state).includes(outer);
 }

@@ -92,7 +92,7 @@ export function createRoot(ports: RootPorts): RootRef {
   const actors = parts.createSession({ clock, env, ...ports.session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const { listItems } = actors;
-  // Each chart has a function of its own that copies its context.
+  // Do not share the functions that copy contexts: one for all charts becomes megamorphic.
   const refresh = stoppingChildren(
     compiled(refreshMachine, { listItems }, (context, changed) => ({ ...context, ...changed })),
   );

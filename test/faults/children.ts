@@ -14,8 +14,9 @@ import type { Row } from './row.ts';
 import type { Performance } from './run-rows.ts';
 
 const defaultLimitMs = 90_000;
-// A killed process is gone long before; one that lives longer was forgotten.
-const leftOverMs = 5_000;
+// A killed process is gone long before, except on a busy machine; one that lives longer was forgotten.
+const leftOverMs = 1_000;
+const busyLeftOverMs = 5_000;
 
 export const performInChild = async (
   name: string,
@@ -38,7 +39,7 @@ export const performInChild = async (
       node: ['--enable-source-maps'],
       isQuiet: true,
     });
-    const left = await survivorsOf(findMarked, leftOverMs);
+    const left = await survivorsOf(findMarked, ignoresTimes ? busyLeftOverMs : leftOverMs);
     const performed = answer as Performance | undefined;
     return {
       seen: performed?.seen ?? {},

@@ -10,13 +10,14 @@ import {
 } from 'xstate';
 import { compiled } from '../../../machines/compiled/chart.ts';
 import { activeStates, createInertScope, type Effect } from '../../../machines/xstate-internals.ts';
+import { GroupedMap } from '../../../src/policies/grouped-map.ts';
 
-/** With how many contexts an event is compared in the same states. */
+/** Comparisons per event type and configuration. */
 const mostCount = 10;
 
 /**
- * Returns a chart that is compiled. The first times that it gets a type of event in the same states,
- * the outcome is compared with what XState computes.
+ * Returns a compiled chart that compares its first ten transitions per event type and configuration
+ * with XState's.
  */
 export function comparing<Machine extends AnyStateMachine>(machine: Machine): Machine {
   const chart = compiled(machine);
@@ -29,7 +30,9 @@ export function comparing<Machine extends AnyStateMachine>(machine: Machine): Ma
     counts.set(key, count + 1);
     const expected = resultOf(machine, snapshot, compute);
     const actual = resultOf(chart, snapshot, compute);
-    const part = Object.keys(expected).find((name) => !isAlike(expected[name], actual[name]));
+    const part = Object.keys({ ...expected, ...actual }).find(
+      (name) => !isAlike(expected[name], actual[name]),
+    );
     if (part === undefined) return;
     throw new Error(
       `XState's ${part} is ${JSON.stringify(expected[part])}, the compiled chart's ${JSON.stringify(actual[part])}`,
@@ -75,7 +78,7 @@ function resultOf(
       output,
       error: String(error),
       states: activeStates(snapshot).map(({ id }) => id),
-      ...context,
+      context: plainContext(context as object),
       children: Object.keys(children),
       historyValue,
       effects: observed.effects.map(plain),
@@ -90,6 +93,17 @@ function resultOf(
 function plain({ type, params }: Effect): unknown {
   const named = Object.entries(params ?? {}).map(([name, value]) => [name, idIfActor(value)]);
   return { type, params: type === 'xstate.stopChild' ? idIfActor(params) : named };
+}
+
+/** A context that can be compared: the values of its maps, and the ids of actors. */
+function plainContext(context: object): object {
+  const fields = Object.entries(context).map(([name, value]) => [name, plainField(value)]);
+  return Object.fromEntries(fields) as object;
+}
+
+function plainField(value: unknown): unknown {
+  if (!(value instanceof GroupedMap)) return idIfActor(value);
+  return [...value].map(([name, member]) => [name, idIfActor(member)]);
 }
 
 function idIfActor(value: unknown): unknown {
