@@ -86,16 +86,15 @@ export function compiled<Machine extends AnyStateMachine>(
     ...source.implementations,
     actors: { ...source.implementations.actors, ...actors },
   };
+  // Keeps the class and the other methods; `Object.create` is untyped.
   const machine = Object.create(source, { implementations: { value: implementations } }) as Machine;
   const chart = new CompiledChart(machine, update);
-  const methods = {
-    transition: { value: chart.transition.bind(chart) },
-    getInitialSnapshot: { value: chart.initialSnapshot.bind(chart) },
+  return Object.assign(machine, {
+    transition: chart.transition.bind(chart),
+    getInitialSnapshot: chart.initialSnapshot.bind(chart),
     // XState binds it to the source, which has other actors.
-    restoreSnapshot: { value: StateMachine.prototype.restoreSnapshot.bind(machine) },
-  };
-  // Keeps the class and the other methods; `Object.create` is untyped.
-  return Object.create(machine, methods) as Machine;
+    restoreSnapshot: StateMachine.prototype.restoreSnapshot.bind(machine),
+  });
 }
 
 type Actors<Machine extends AnyStateMachine> = NonNullable<
