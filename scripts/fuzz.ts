@@ -11,7 +11,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { createTroupe, type Troupe } from '../src/index.ts';
-import { fastClock } from '../test/faults/fast-clock.ts';
+import { scaledClock } from '../test/faults/scaled-clock.ts';
 
 const { values } = parseArgs({
   options: {
@@ -23,7 +23,7 @@ const wanted = Number(values.messages);
 const seed = Number(values.seed);
 
 // An accelerated clock shortens backoffs and deadlines, so that every message is processed.
-const clock = fastClock(20);
+const clock = scaledClock(20);
 const concurrency = 4;
 const perRequest = 25;
 // Far beyond every deadline of the accelerated clock: a call that has not settled by then never will.

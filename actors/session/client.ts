@@ -33,6 +33,7 @@ import {
   type ProbeOutcome,
   readDiscovery,
   readGreeting,
+  refusesOldEra,
   type ServerFacts,
   withoutType,
 } from './handshake-answers.ts';
@@ -170,7 +171,9 @@ export class Client {
       await transport.close().catch(() => {});
       throw error;
     }
-    if (discovered === undefined) return this.#greet(transport);
+    // A server that starts slowly may be modern although it was silent.
+    if (discovered === undefined)
+      return this.#greet(transport, { ...negotiation, within: undefined });
     this.#enter(transport, modernVersion, discovered);
   }
 
@@ -248,8 +251,8 @@ export class Client {
     this.#enter(transport, modernVersion, discovery);
   }
 
-  /** The handshake of older servers. */
-  async #greet(transport: Transport): Promise<void> {
+  /** The handshake of older servers. A server that turns out to be modern is probed without a limit. */
+  async #greet(transport: Transport, probing?: Probing): Promise<void> {
     try {
       const greeting = {
         protocolVersion: legacyVersions[0],
@@ -262,6 +265,9 @@ export class Client {
       await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
       this.#version = facts.version;
     } catch (error) {
+      const isModern = probing !== undefined && refusesOldEra(error);
+      const facts = isModern ? await this.#probe(probing).catch(() => undefined) : undefined;
+      if (facts !== undefined) return this.#enter(transport, modernVersion, facts);
       void transport.close();
       throw error;
     }

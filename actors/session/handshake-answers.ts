@@ -28,6 +28,7 @@ export const modernVersion = '2026-07-28';
 
 const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
 const unsupportedVersion = -32_022;
+const methodNotFound = -32_601;
 
 /** What a server says of itself. */
 export interface ServerFacts {
@@ -136,6 +137,17 @@ function eraAfter(error: unknown): EraFound {
       error,
     );
   throw probeFault(error);
+}
+
+/** Returns whether a server refused `initialize` as a modern one does. */
+export function refusesOldEra(error: unknown): boolean {
+  if (!(error instanceof AnsweredError)) return false;
+  const { code, data } = error;
+  const supported = isRecord(data) ? data['supported'] : undefined;
+  return (
+    code === methodNotFound ||
+    (code === unsupportedVersion && isVersions(supported) && supported.includes(modernVersion))
+  );
 }
 
 /** Any error but one is what an older server answers to an unknown method. */

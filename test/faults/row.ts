@@ -10,7 +10,10 @@ export interface Row {
   readonly expect: Expectation;
   /** Time limit for the whole row, the stop included. */
   readonly limitMs?: number;
-  /** How many times faster the troupe's clock runs, to shorten waits that no setting controls. */
+  /**
+   * How many times faster the troupe's clock runs, to shorten waits that no setting controls, or
+   * below 1 to lengthen a limit that a busy machine must not reach.
+   */
   readonly speed?: number;
   /** Measures times or memory, which other rows would disturb. */
   readonly isAlone?: boolean;

@@ -75,10 +75,11 @@ function print(results: readonly Result[], seconds: number): void {
 }
 
 function shortened(ran: Rows): string {
-  const fast = Object.entries(ran).flatMap(([name, row]) =>
+  const scaled = Object.entries(ran).flatMap(([name, row]) =>
     (row.speed ?? 1) === 1 ? [] : [`${name} x${row.speed}`],
   );
-  const clock = fast.length === 0 ? '' : ` The troupe's clock ran faster in: ${fast.join(', ')}.`;
+  const clock =
+    scaled.length === 0 ? '' : ` The troupe's clock ran at another speed in: ${scaled.join(', ')}.`;
   return `Shortened: connectTimeoutMs and timeoutMs as the rows set them.${clock}`;
 }
 

@@ -16,8 +16,8 @@ import { processesWith, survivorsOf } from '../lab/processes.ts';
 import { type Canary, startCanary } from './canary.ts';
 import { EventLog } from './event-log.ts';
 import type { Seen } from './expectation.ts';
-import { fastClock } from './fast-clock.ts';
 import { type HttpPeer, startHttpPeer } from './http-peer.ts';
+import { scaledClock } from './scaled-clock.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import { type TroupeLaunch, TroupeProcess } from './troupe-process.ts';
 import { until } from './until.ts';
@@ -140,7 +140,7 @@ export class Stage {
     const options: TroupeOptions = {
       projectRoot: this.folder,
       settings,
-      ...(this.#speed === 1 ? {} : { clock: fastClock(this.#speed) }),
+      ...(this.#speed === 1 ? {} : { clock: scaledClock(this.#speed) }),
     };
     const troupe = createTroupe(options);
     troupe.on('status.changed', ({ status }) => {

@@ -21,7 +21,7 @@ export function faultIn(inject: string) {
 
 /** A row that starts the server it describes and reports the first state that lasts. */
 export function started(inject: string, expect: Expectation, more: Entry = {}): Row {
-  const { mode, args, connectTimeoutMs = 2_000 } = faultIn(inject);
+  const { mode, args, connectTimeoutMs = 30_000 } = faultIn(inject);
   return {
     inject,
     expect,

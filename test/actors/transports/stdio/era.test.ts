@@ -2,7 +2,10 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { createClient } from '../../../../actors/session/client.ts';
 import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
+import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
 import {
   type Bench,
   callOptions,
@@ -16,6 +19,9 @@ let bench: Bench | undefined;
 afterEach(() => {
   bench?.stop();
 });
+
+/** Received messages pass through promises only. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 function start(spec: ServerSpec): Bench {
   bench = createBench(spec)();
@@ -133,6 +139,63 @@ describe("a stdio session's era", () => {
       expect(bench.instructions).toBe('Modern.');
     }
     expect(bench?.verdicts.get('g1')).toMatchObject({ kind: 'modern' });
+  });
+
+  describe('that a server was too slow to tell', () => {
+    const self = { supportedVersions: ['2026-07-28'], capabilities: {}, resultType: 'complete' };
+
+    /** Leaves the first probe unanswered and refuses the old handshake. */
+    async function refused(refusal: object) {
+      const transport = new ScriptedTransport();
+      transport.answer = () => undefined;
+      const clock = new VirtualClock();
+      const within = { clock, ms: 1_500 };
+      const client = createClient({ mode: 'auto', hasChannel: true, within }, () => {});
+      const connected = client.connect(transport);
+      // A test awaits it later.
+      connected.catch(() => {});
+      await turn();
+      clock.advanceBy(1_500);
+      await turn();
+      transport.receive({ jsonrpc: '2.0', id: transport.sent[1]?.id, error: refusal });
+      await turn();
+      return { transport, client, connected, clock };
+    }
+
+    const unknownMethod = { code: -32_601, message: 'Method not found' };
+    const unsupported = {
+      code: -32_022,
+      message: 'Unsupported',
+      data: { supported: ['2026-07-28'] },
+    };
+
+    it.each([unsupported, unknownMethod])(
+      'is modern when it refuses the old handshake with $code',
+      async (refusal) => {
+        const { transport, client, connected, clock } = await refused(refusal);
+        const methods = transport.sent.map(({ method }) => method);
+        expect(methods).toEqual(['server/discover', 'initialize', 'server/discover']);
+        transport.receive({ jsonrpc: '2.0', id: transport.sent[0]?.id, result: self });
+        expect(client.getProtocolEra()).toBeUndefined();
+        transport.receive({ jsonrpc: '2.0', id: transport.sent[2]?.id, result: self });
+        await connected;
+        expect(client.getProtocolEra()).toBe('modern');
+        expect(clock.pendingCount).toBe(0);
+      },
+    );
+
+    it('is unknown when it refuses the second probe too', async () => {
+      const { transport, client, connected } = await refused(unknownMethod);
+      transport.receive({ jsonrpc: '2.0', id: transport.sent[2]?.id, error: unknownMethod });
+      await expect(connected).rejects.toThrow('Method not found');
+      expect(client.isClosed).toBe(true);
+    });
+
+    it('is unknown when it refuses the old handshake for another reason', async () => {
+      const { transport, connected } = await refused({ code: -32_000, message: 'not today' });
+      await expect(connected).rejects.toThrow('not today');
+      expect(transport.sent.length).toBe(2);
+    });
   });
 
   it('is probed again when the stored era was wrong', async () => {

@@ -2,8 +2,8 @@ import type { Clock } from '../../src/index.ts';
 
 const longestTimerMs = 2_147_483_647;
 
-/** Accelerated real time, which shortens every wait of a troupe but none of its servers. */
-export function fastClock(speed: number): Clock {
+/** Real time at another speed, which scales every wait of a troupe but none of its servers'. */
+export function scaledClock(speed: number): Clock {
   const wallStart = Date.now();
   const start = performance.now();
   const now = (): number => start + (performance.now() - start) * speed;
