@@ -10,6 +10,8 @@ export interface StdioServer {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** Whether a change starts the new process beside the old one. Default: contenders differ. */
+  readonly isSeamless?: boolean;
 }
 
 export interface HttpServer {

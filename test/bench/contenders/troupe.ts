@@ -9,7 +9,12 @@ function settingsOf(servers: readonly BenchServer[], more: object = {}) {
     server.name,
     server.kind === 'http'
       ? { type: 'http', url: server.url, ...more }
-      : { command: server.command, args: server.args, ...more },
+      : {
+          command: server.command,
+          args: server.args,
+          ...(server.isSeamless === true && { handover: 'seamless' }),
+          ...more,
+        },
   ]);
   return { mcpServers: Object.fromEntries(entries) as object };
 }
