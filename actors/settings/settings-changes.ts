@@ -153,7 +153,12 @@ function startReading(
       deliver = receive;
       for (const kind of early) receive(kind);
     };
-    subscription = settingsStream({ clock, signals, read, newsOf }).subscribe(observer);
+    const editOf = async (reading: SettingsReading): Promise<SettingsFact | undefined> => {
+      const edit = await newsOf(reading);
+      if (edit !== undefined) await briefly(clock);
+      return edit;
+    };
+    subscription = settingsStream({ clock, signals, read, newsOf: editOf }).subscribe(observer);
   };
   run().catch(observer.error);
   return {
@@ -163,6 +168,16 @@ function startReading(
       subscription?.unsubscribe();
     },
   };
+}
+
+/**
+ * Lets running servers be heard, and their calls be sent, between the reading of an edit and the pass
+ * that obeys it: each blocks for some milliseconds.
+ */
+function briefly(clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    clock.setTimeout(resolve, 0);
+  });
 }
 
 /** Compares each reading with the last one emitted. */

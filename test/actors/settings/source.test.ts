@@ -54,6 +54,10 @@ function start(
     ...bench,
     clock,
     reads,
+    async next() {
+      await quiet(clock);
+      return bench.next();
+    },
     isWatching: () => isWatching,
     slowed: (message: string) => listener?.slowed(message),
     /** Changes a file and lets the watch say so. */
@@ -63,7 +67,7 @@ function start(
     },
     async advance(ms: number) {
       clock.advanceBy(ms);
-      await quiet();
+      await quiet(clock);
     },
     hold() {
       isHeld = true;
@@ -71,14 +75,14 @@ function start(
     async release() {
       isHeld = false;
       for (const go of held.splice(0)) go();
-      await quiet();
+      await quiet(clock);
     },
   };
 }
 
-/** Lets everything finish that does not wait for the clock or the test. */
-async function quiet(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+/** Lets everything finish that does not wait for the clock to move or for the test. */
+async function quiet(clock: VirtualClock): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await clock.advanceAndSettle(0);
 }
 
 describe('the settings source', () => {
@@ -87,7 +91,7 @@ describe('the settings source', () => {
       { [mine.file]: serversText({ a: 'x' }), [project.file]: serversText({ b: 'y' }) },
       { isHeld: true },
     );
-    await quiet();
+    await quiet(source.clock);
     expect(source.facts).toEqual([]);
 
     await source.release();
@@ -107,7 +111,7 @@ describe('the settings source', () => {
         resolve();
       };
     });
-    await quiet();
+    await quiet(source.clock);
     expect(source.facts).toEqual([]);
   });
 
@@ -291,7 +295,7 @@ describe('the settings source', () => {
     await source.next();
     source.write(mine.file, serversText({ b: 'y' }));
     source.send({ type: 'settings.reload' });
-    await quiet();
+    await quiet(source.clock);
     expect(namesOf(await source.next())).toEqual(['b']);
     expect(source.facts[1]?.at).toBe(0);
   });
@@ -338,7 +342,7 @@ describe('the settings source', () => {
 
   it('uses the last host settings received before its first fact', async () => {
     const source = start({ [mine.file]: '{}' }, { isHeld: true });
-    await quiet();
+    await quiet(source.clock);
     for (let count = 0; count < 5; count += 1)
       source.send({ type: 'settings.changed', settings: hostSettings(count) });
     expect(source.facts).toEqual([]);
