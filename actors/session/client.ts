@@ -26,6 +26,7 @@ import { takeRequestId } from './calls/requests.ts';
 import {
   completed,
   eraFault,
+  isModernRefusal,
   judgeProbe,
   legacyVersions,
   modernVersion,
@@ -33,7 +34,6 @@ import {
   type ProbeOutcome,
   readDiscovery,
   readGreeting,
-  refusesOldEra,
   type ServerFacts,
   withoutType,
 } from './handshake-answers.ts';
@@ -161,7 +161,7 @@ export class Client {
       await transport.start();
       return this.#greet(transport);
     }
-    let discovered: ServerFacts | undefined;
+    let discovered: ServerFacts | 'old' | 'silent';
     try {
       this.#isProbing = true;
       await transport.start();
@@ -171,8 +171,9 @@ export class Client {
       await transport.close().catch(() => {});
       throw error;
     }
-    // A server that starts slowly may be modern although it was silent.
-    if (discovered === undefined)
+    if (discovered === 'old') return this.#greet(transport);
+    // A silent server may be a modern one that is still starting.
+    if (discovered === 'silent')
       return this.#greet(transport, { ...negotiation, within: undefined });
     this.#enter(transport, modernVersion, discovered);
   }
@@ -251,7 +252,10 @@ export class Client {
     this.#enter(transport, modernVersion, discovery);
   }
 
-  /** The handshake of older servers. A server that turns out to be modern is probed without a limit. */
+  /**
+   * Performs the old handshake. If the server refuses it the way a modern one does, probes again, if
+   * wanted; only the connect deadline limits that probe.
+   */
   async #greet(transport: Transport, probing?: Probing): Promise<void> {
     try {
       const greeting = {
@@ -265,16 +269,30 @@ export class Client {
       await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
       this.#version = facts.version;
     } catch (error) {
-      const isModern = probing !== undefined && refusesOldEra(error);
-      const facts = isModern ? await this.#probe(probing).catch(() => undefined) : undefined;
+      const mayBeModern = probing !== undefined && isModernRefusal(error);
+      const facts = mayBeModern ? await this.#probeAgain(probing) : undefined;
       if (facts !== undefined) return this.#enter(transport, modernVersion, facts);
       void transport.close();
       throw error;
     }
   }
 
-  /** Asks for the era. Returns what a modern server said of itself; undefined for an older one. */
-  async #probe(negotiation: Probing, isRepeated = false): Promise<ServerFacts | undefined> {
+  /** Returns what a modern server says of itself; undefined for any other. */
+  async #probeAgain(negotiation: Probing): Promise<ServerFacts | undefined> {
+    this.#isProbing = true;
+    try {
+      const found = await this.#probe(negotiation);
+      return typeof found === 'string' ? undefined : found;
+    } catch {
+      // The first refusal says more.
+      return undefined;
+    } finally {
+      this.#isProbing = false;
+    }
+  }
+
+  /** Asks for the era. Returns what a modern server said of itself. */
+  async #probe(negotiation: Probing, isRepeated = false): Promise<ServerFacts | 'old' | 'silent'> {
     const { mode, hasChannel, within } = negotiation;
     const outcome = await this.#exchange(discoverMethod, {}, { within }, 'probe').then(
       (result): ProbeOutcome => ({ kind: 'result', result }),
@@ -293,7 +311,7 @@ export class Client {
     if (mode === 'modern') throw oldFault(outcome.kind === 'closed');
     // The session chart then starts the process again.
     if (outcome.kind === 'closed') throw eraFault('the connection closed during the era probe');
-    return undefined;
+    return outcome.kind === 'silent' ? 'silent' : 'old';
   }
 
   #enter(transport: Transport, negotiated: string, facts: ServerFacts): void {

@@ -139,8 +139,11 @@ function eraAfter(error: unknown): EraFound {
   throw probeFault(error);
 }
 
-/** Returns whether a server refused `initialize` as a modern one does. */
-export function refusesOldEra(error: unknown): boolean {
+/**
+ * Returns whether a server refused `initialize` the way a modern-only server does: with the versions
+ * that it supports, or as an unknown method.
+ */
+export function isModernRefusal(error: unknown): boolean {
   if (!(error instanceof AnsweredError)) return false;
   const { code, data } = error;
   const supported = isRecord(data) ? data['supported'] : undefined;

@@ -213,6 +213,8 @@ export class Opening {
    */
   noteSent(method: string): boolean {
     if (this.#sent === 'notifications/initialized') return false;
+    // A second probe; a failure is still about the refused `initialize`.
+    if (method === probeMethod && this.#sent === 'initialize') return false;
     this.#sent = method;
     if (method.startsWith('notifications/')) return false;
     this.#asked = method;

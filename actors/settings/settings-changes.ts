@@ -43,6 +43,12 @@ export interface SettingsPorts extends Pick<SettingsReaderPorts, 'projectRoot' |
   readonly reader: SettingsReader;
   /** Receives the specs before the fact that names their generations is emitted. */
   readonly specs: { put(specs: Specs): void };
+  /**
+   * Yields to the event loop between reading an edit and the fact that applies it, each of which blocks
+   * for several milliseconds, so that responses and calls of running servers pass in between.
+   * Default: does not yield.
+   */
+  readonly yieldToServers?: () => Promise<unknown>;
   /** Watches files. Default: on the disk. */
   readonly watch?: WatchFiles;
 }
@@ -128,7 +134,7 @@ function follow(
 
 /** Reads at once, and passes everything later to the stream. */
 function startReading(
-  { clock, reader }: SettingsPorts,
+  { clock, reader, yieldToServers }: SettingsPorts,
   newsOf: (reading: SettingsReading) => Promise<SettingsFact | undefined>,
   observer: Required<Pick<Observer<SettingsFact>, 'next' | 'error'>>,
 ): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
@@ -155,7 +161,7 @@ function startReading(
     };
     const editOf = async (reading: SettingsReading): Promise<SettingsFact | undefined> => {
       const edit = await newsOf(reading);
-      if (edit !== undefined) await briefly(clock);
+      if (edit !== undefined) await yieldToServers?.();
       return edit;
     };
     subscription = settingsStream({ clock, signals, read, newsOf: editOf }).subscribe(observer);
@@ -168,16 +174,6 @@ function startReading(
       subscription?.unsubscribe();
     },
   };
-}
-
-/**
- * Lets running servers be heard, and their calls be sent, between the reading of an edit and the pass
- * that obeys it: each blocks for some milliseconds.
- */
-function briefly(clock: Clock): Promise<void> {
-  return new Promise((resolve) => {
-    clock.setTimeout(resolve, 0);
-  });
 }
 
 /** Compares each reading with the last one emitted. */

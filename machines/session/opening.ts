@@ -2,12 +2,12 @@
  * Opens a session: from a server's settings to a client that has finished its handshake in the era
  * that the server supports.
  *
- * A server whose era is unknown is probed first. Some servers exit on any request before the
- * handshake. They are started a second time with the old handshake, which counts neither as a crash
- * nor as an attempt. An address that rejects the current protocol the way servers of 2024 do is
- * retried once over SSE; if that fails, the first failure is reported. One deadline covers all
- * steps. It restarts when the machine wakes, because a server cannot respond while the machine
- * sleeps.
+ * A server whose era is unknown is probed first, and once more if it refuses the old handshake
+ * after it was too slow to answer. Some servers exit on any request before the handshake. They are
+ * started a second time with the old handshake, which counts neither as a crash nor as an attempt.
+ * An address that rejects the current protocol the way servers of 2024 do is retried once over SSE;
+ * if that fails, the first failure is reported. One deadline covers all steps. It restarts when the
+ * machine wakes, because a server cannot respond while the machine sleeps.
  *
  * ```text
  * [*] -> resolving

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { openTelemetry } from '../../actors/host/open-telemetry.ts';
 import { watchSleep } from '../../actors/host/sleep-watch.ts';
@@ -64,6 +65,8 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     readMemory: residentMemory,
     keepProcesses: (onProblems) =>
       createProcessKeeper({ stateDir, clock, wallNow: Date.now, onProblems }),
+    // Timers of a virtual clock would wait for the host to advance it.
+    ...(options.clock === undefined && { settings: { yieldToServers: () => after(1) } }),
     report,
   });
 }

@@ -66,7 +66,7 @@ export interface TroupeParts extends ReplaceableParts {
   readonly images?: ImageShrinker;
   /** Reads settings files. Default: from the disk. */
   readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'checkFolder'> &
-    Pick<SettingsPorts, 'watch'>;
+    Pick<SettingsPorts, 'watch' | 'yieldToServers'>;
   /** Creates the check for Docker's gateway. Default: the gateway counts as available. */
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,

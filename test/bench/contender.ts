@@ -10,7 +10,7 @@ export interface StdioServer {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Whether a change starts the new process beside the old one. Default: contenders differ. */
+  /** Whether mcp-troupe hands over seamlessly; other contenders have no such choice. */
   readonly isSeamless?: boolean;
 }
 
@@ -37,6 +37,8 @@ export interface Fleet {
   call(server: string, tool: string, args: Readonly<Record<string, unknown>>): Promise<unknown>;
   /** Replaces a running server by the one of this name; resolves when its tools are listed. Absent: unsupported. */
   change?(server: BenchServer): Promise<void>;
+  /** Resolves when the server's replaced process is gone. Absent: `change` waits for that. */
+  replaced?(server: string): Promise<void>;
   pid?(server: string): number | undefined;
   /** Resolves when the contender notices by itself that the server is gone. */
   lost?(server: string): Promise<void>;

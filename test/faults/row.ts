@@ -11,8 +11,8 @@ export interface Row {
   /** Time limit for the whole row, the stop included. */
   readonly limitMs?: number;
   /**
-   * How many times faster the troupe's clock runs, to shorten waits that no setting controls, or
-   * below 1 to lengthen a limit that a busy machine must not reach.
+   * How many times faster the troupe's clock runs, to shorten waits that no setting controls or, below
+   * 1, to extend a limit that a busy machine would otherwise exceed.
    */
   readonly speed?: number;
   /** Measures times or memory, which other rows would disturb. */

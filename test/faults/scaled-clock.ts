@@ -2,7 +2,7 @@ import type { Clock } from '../../src/index.ts';
 
 const longestTimerMs = 2_147_483_647;
 
-/** Real time at another speed, which scales every wait of a troupe but none of its servers'. */
+/** Runs real time at another speed: scales the troupe's waits, not those of its servers. */
 export function scaledClock(speed: number): Clock {
   const wallStart = Date.now();
   const start = performance.now();

@@ -62,6 +62,29 @@ describe('a settings source that starts', () => {
     expect(source.clock.pendingCount).toBe(0);
   });
 
+  it('yields before it emits an edit, but not before its first fact', async () => {
+    const yields: (() => void)[] = [];
+    const source = start({
+      yieldToServers: () => new Promise<void>((resolve) => yields.push(resolve)),
+    });
+    await source.advance(0);
+    expect(source.times()).toEqual([0]);
+
+    source.write('b');
+    await source.advance(300);
+    expect(source.times()).toEqual([0]);
+    yields.shift()?.();
+    await source.advance(0);
+    expect(source.lastNames()).toEqual(['b']);
+
+    source.write('c');
+    await source.advance(300);
+    source.leave();
+    yields.shift()?.();
+    await source.advance(0);
+    expect(source.times()).toEqual([0, 300]);
+  });
+
   it('reads again for a command that arrives during the first read', async () => {
     const source = start();
     source.send({ type: 'settings.changed', settings: JSON.parse(serversText({ b: 'y' })) });

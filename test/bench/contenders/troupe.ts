@@ -41,6 +41,16 @@ function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
       await replaced;
       await troupe.waitFor(server.name, 'ready');
     },
+    replaced: (server) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (troupe.status(server)?.predecessor !== undefined) return;
+          unsubscribe();
+          resolve();
+        };
+        const unsubscribe = troupe.on('status.changed', look);
+        look();
+      }),
     pid: (server) => troupe.status(server)?.pid,
     lost: (server) =>
       new Promise((resolve) => {

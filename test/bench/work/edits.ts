@@ -52,6 +52,7 @@ async function jobOfChange({ contender, servers, changed }: ChangeTask): Promise
   const from = performance.now();
   await fleet.change?.(changed);
   const time = performance.now() - from;
+  await fleet.replaced?.(changed.name);
   isOver = true;
   await calling;
   const others = servers.filter(
@@ -61,7 +62,7 @@ async function jobOfChange({ contender, servers, changed }: ChangeTask): Promise
   return { time, gap: longest, others };
 }
 
-/** `how` tells the two rows apart: the SDK's clients always start the new process beside the old one. */
+/** `how` starts the row's title. The SDK's clients always start the new process first. */
 function changeWorkOf(name: string, how: string, isSeamless: boolean): Work {
   const title = `${how} of 1 of ${serverCount} stdio servers`;
   const measures = [

@@ -60,7 +60,7 @@ const foreign: Rows = {
     says: saysWhy,
   }),
   // The 2025-03-26 revision allowed batches, so reading them is fine.
-  'F27/batch': started('s:batch', { state: 'ready' }),
+  'F27/batch': started('s:batch', { state: 'ready', settledMs: { atMost: 3_000 } }),
   'F27/no-jsonrpc': started('s:no-jsonrpc (connectTimeoutMs 10000)', {
     ...backingOff,
     code: 'BAD_RESPONSE',

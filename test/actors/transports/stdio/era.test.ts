@@ -141,7 +141,17 @@ describe("a stdio session's era", () => {
     expect(bench?.verdicts.get('g1')).toMatchObject({ kind: 'modern' });
   });
 
-  describe('that a server was too slow to tell', () => {
+  it('is not probed again after an answer', async () => {
+    const transport = new ScriptedTransport();
+    const error = { code: -32_601, message: 'Method not found' };
+    transport.answer = ({ id }) => ({ jsonrpc: '2.0', id, error });
+    const client = createClient({ mode: 'auto', hasChannel: true }, () => {});
+    await expect(client.connect(transport)).rejects.toThrow('Method not found');
+    const methods = transport.sent.map(({ method }) => method);
+    expect(methods).toEqual(['server/discover', 'initialize']);
+  });
+
+  describe('after an unanswered probe', () => {
     const self = { supportedVersions: ['2026-07-28'], capabilities: {}, resultType: 'complete' };
 
     /** Leaves the first probe unanswered and refuses the old handshake. */
@@ -152,7 +162,7 @@ describe("a stdio session's era", () => {
       const within = { clock, ms: 1_500 };
       const client = createClient({ mode: 'auto', hasChannel: true, within }, () => {});
       const connected = client.connect(transport);
-      // A test awaits it later.
+      // Prevents an unhandled rejection; the test awaits it later.
       connected.catch(() => {});
       await turn();
       clock.advanceBy(1_500);
@@ -170,7 +180,7 @@ describe("a stdio session's era", () => {
     };
 
     it.each([unsupported, unknownMethod])(
-      'is modern when it refuses the old handshake with $code',
+      'is modern if the server refuses initialize with $code and answers a second probe',
       async (refusal) => {
         const { transport, client, connected, clock } = await refused(refusal);
         const methods = transport.sent.map(({ method }) => method);
@@ -184,14 +194,33 @@ describe("a stdio session's era", () => {
       },
     );
 
-    it('is unknown when it refuses the second probe too', async () => {
+    it('stays unknown if the server refuses the second probe too', async () => {
       const { transport, client, connected } = await refused(unknownMethod);
       transport.receive({ jsonrpc: '2.0', id: transport.sent[2]?.id, error: unknownMethod });
       await expect(connected).rejects.toThrow('Method not found');
       expect(client.isClosed).toBe(true);
     });
 
-    it('is unknown when it refuses the old handshake for another reason', async () => {
+    it('is not what a failure is about if the server refuses initialize', async () => {
+      const script = `
+        let asked = 0;
+        require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+          const { id, method } = JSON.parse(line);
+          asked += 1;
+          const error = { code: -32601, message: 'no ' + method };
+          if (asked > 1) console.log(JSON.stringify({ jsonrpc: '2.0', id, error }));
+        });`;
+      const refusing = fixtureSpec('', {
+        command: process.execPath,
+        args: ['-e', script],
+        era: 'auto',
+      });
+      expect(await failureOf(refusing)).toMatchObject({
+        message: 'The server refused initialize: no initialize',
+      });
+    });
+
+    it('stays unknown if the server refuses initialize for another reason', async () => {
       const { transport, connected } = await refused({ code: -32_000, message: 'not today' });
       await expect(connected).rejects.toThrow('not today');
       expect(transport.sent.length).toBe(2);

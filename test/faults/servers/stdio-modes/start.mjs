@@ -31,6 +31,19 @@ export const startModes = {
         requested: '2026-07-28',
       }),
   },
+  'discover-late': {
+    discover(it, message) {
+      it.probes = (it.probes ?? 0) + 1;
+      if (it.probes === 1) return;
+      it.isModern = true;
+      it.reply(message, { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } });
+    },
+    initialize: (it, message) =>
+      it.fail(message, -32022, 'Unsupported protocol version', {
+        supported: ['2026-07-28'],
+        requested: message.params.protocolVersion,
+      }),
+  },
   'init-version-unknown': {
     initialize: (it, message) =>
       it.reply(message, it.initializeResult(JSON.parse(it.option('version')))),
