@@ -126,6 +126,11 @@ describe('a picture with foldable parts', () => {
     const lit = page.locator(`[data-state="${inside}"].lit`);
     await lit.waitFor({ state: 'visible' });
     expect(await page.locator(`[data-fold="${part.path}"]`).count()).toBe(0);
+    // The picture moves to the state once it is drawn.
+    await page.locator(`svg.smooth [data-state="${inside}"].lit`).waitFor();
+    await page.evaluate(
+      'Promise.all(document.getAnimations().map((each) => each.finished)).then()',
+    );
     const stage = await page.locator('#chart-stage').boundingBox();
     const box = await lit.boundingBox();
     if (stage === null || box === null) throw new Error('nothing is drawn');
