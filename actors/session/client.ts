@@ -17,6 +17,7 @@ import type {
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
+import { methodNotFound } from '../../src/domain/rpc-code.ts';
 import type { EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
@@ -43,7 +44,7 @@ type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;
 type Response = Exclude<JSONRPCMessage, { method: string }>;
 
 const clientInfo = { name: 'mcp-troupe', version };
-const methodNotFound = { code: -32_601, message: 'Method not found' };
+const unknownMethod = { code: methodNotFound, message: 'Method not found' };
 const discoverMethod = 'server/discover';
 const changedLists: ReadonlyMap<string, ListName> = new Map([
   ['notifications/tools/list_changed', 'tools'],
@@ -413,7 +414,7 @@ export class Client {
   /** Replies to a request that is not a question. Modern servers have no requests. */
   #reply({ id, method }: Request): void {
     if (this.#isProbing || this.getProtocolEra() === 'modern') return;
-    const reply = method === 'ping' ? { result: {} } : { error: methodNotFound };
+    const reply = method === 'ping' ? { result: {} } : { error: unknownMethod };
     // A connection that cannot send reports that elsewhere.
     this.#send({ jsonrpc: '2.0', id, ...reply } as JSONRPCMessage).catch(() => {});
   }

@@ -5,7 +5,7 @@
  */
 
 import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/client';
-
+import { methodNotFound, unsupportedVersion } from '../../src/domain/rpc-code.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import {
   AnsweredError,
@@ -27,8 +27,6 @@ export const legacyVersions: readonly string[] = [
 export const modernVersion = '2026-07-28';
 
 const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
-const unsupportedVersion = -32_022;
-const methodNotFound = -32_601;
 
 /** What a server says of itself. */
 export interface ServerFacts {
@@ -145,19 +143,23 @@ function eraAfter(error: unknown): EraFound {
  */
 export function isModernRefusal(error: unknown): boolean {
   if (!(error instanceof AnsweredError)) return false;
-  const { code, data } = error;
+  return error.code === methodNotFound || supportedIn(error)?.includes(modernVersion) === true;
+}
+
+/** Returns the versions that a server lists when it refuses ours; undefined for any other error. */
+function supportedIn({
+  code,
+  data,
+}: Pick<RpcError, 'code' | 'data'>): readonly string[] | undefined {
   const supported = isRecord(data) ? data['supported'] : undefined;
-  return (
-    code === methodNotFound ||
-    (code === unsupportedVersion && isVersions(supported) && supported.includes(modernVersion))
-  );
+  return code === unsupportedVersion && isVersions(supported) ? supported : undefined;
 }
 
 /** Any error but one is what an older server answers to an unknown method. */
-function eraOfRefusal({ code, message, data }: RpcError): EraFound {
-  const supported = isRecord(data) ? data['supported'] : undefined;
-  if (code !== unsupportedVersion || !isVersions(supported)) return { era: 'legacy' };
-  const error = new AnsweredError({ code, message, data });
+function eraOfRefusal(refusal: RpcError): EraFound {
+  const supported = supportedIn(refusal);
+  if (supported === undefined) return { era: 'legacy' };
+  const error = new AnsweredError(refusal);
   if (supported.includes(modernVersion)) return { era: 'contradicted', error };
   if (supported.some((each) => each > modernVersion)) throw error;
   return { era: 'legacy' };

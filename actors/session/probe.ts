@@ -4,11 +4,10 @@
  * caller decides how long to wait.
  */
 
+import { methodNotFound } from '../../src/domain/rpc-code.ts';
 import type { ProbeAnswer } from '../../src/domain/session.ts';
 import { describeError } from '../transports/connection/failure.ts';
 import type { Client } from './client.ts';
-
-const methodNotFound = -32601;
 
 export type Probe = ReturnType<typeof createProbe>;
 

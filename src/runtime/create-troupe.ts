@@ -65,7 +65,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     readMemory: residentMemory,
     keepProcesses: (onProblems) =>
       createProcessKeeper({ stateDir, clock, wallNow: Date.now, onProblems }),
-    // Timers of a virtual clock would wait for the host to advance it.
+    // A troupe on a host's clock waits for nothing but that clock.
     ...(options.clock === undefined && { settings: { yieldToServers: () => after(1) } }),
     report,
   });

@@ -9,6 +9,7 @@ import type { SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { SideLists } from '../../../src/domain/catalog.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
+import { methodNotFound } from '../../../src/domain/rpc-code.ts';
 import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { printableText } from '../../../src/policies/text/printable.ts';
@@ -20,7 +21,6 @@ import { Listening } from './listening.ts';
 import { subscriptionReconciler } from './reconcile.ts';
 
 const instructionsCharacters = 16_384;
-const methodNotFound = -32_601;
 
 interface SessionCatalogSetup {
   readonly id: SessionId;

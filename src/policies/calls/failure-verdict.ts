@@ -8,6 +8,7 @@
  */
 
 import type { Failure } from '../../domain/failure.ts';
+import { methodNotFound } from '../../domain/rpc-code.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
 import type { CallFailure } from '../../domain/session.ts';
 import type { FailureDescription } from '../failures/failure-table.ts';
@@ -20,8 +21,6 @@ export interface Carrier {
 
 type Seen = Omit<FailureDescription, 'phase'>;
 export type CallVerdict = Pick<CallFailure, 'reason' | 'written'>;
-
-const methodNotFound = -32_601;
 
 /** @param failure - what `classifyFailure` made of the same description */
 export function verdictOf(failure: Failure, seen: Seen, carrier: Carrier): CallVerdict {

@@ -9,6 +9,7 @@
  */
 
 import type { FailureCause, FailureKind, Missing } from '../../domain/failure.ts';
+import { methodNotFound, unsupportedVersion } from '../../domain/rpc-code.ts';
 
 /** The phase of the connection. */
 export type SessionPhase = 'connect' | 'initialize' | 'initialized' | 'ready';
@@ -116,13 +117,11 @@ const authCodes = ['CLIENT_HTTP_AUTHENTICATION', 'CLIENT_HTTP_FORBIDDEN'];
 
 const timeoutCodes = ['REQUEST_TIMEOUT'];
 
-const methodNotFoundRpc = -32_601;
 // Servers on version 1 of the SDK report an expired session with the first code, others with the
 // second. Both codes also have other uses.
 const refusedWholeRpc = [-32_001, -32_600];
-// Codes of the 2026-07-28 revision.
+// A code of the 2026-07-28 revision.
 const missingCapabilityRpc = [-32_021];
-const unsupportedVersionRpc = [-32_022];
 
 const versionWords =
   /protocol version is not supported|unsupported protocol version|did not offer pinned protocol version|no modern evidence/iu;
@@ -156,7 +155,7 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'rateLimited', status: 429 },
   // Only a session with an id can expire: 404 before that means a wrong address. Servers of
   // the modern era also use this status for an unknown method.
-  { kind: 'sessionMissing', status: 404, hadSessionId: true, notRpcCode: methodNotFoundRpc },
+  { kind: 'sessionMissing', status: 404, hadSessionId: true, notRpcCode: methodNotFound },
   { kind: 'sessionMissing', status: 400, hadSessionId: true, words: sessionWords },
   // Some servers answer with status 200. Both codes are for requests that were refused as a
   // whole; a tool that lost a session of its own uses other codes.
@@ -167,7 +166,7 @@ const failureTable: readonly FailureRow[] = [
     phases: ['ready'],
     words: sessionWords,
   },
-  { kind: 'versionUnsupported', rpcCodes: unsupportedVersionRpc },
+  { kind: 'versionUnsupported', rpcCodes: [unsupportedVersion] },
   { kind: 'versionUnsupported', words: versionWords },
   { kind: 'versionUnsupported', phases: ['initialize'], words: versionShapeWords },
   { kind: 'capabilityMissing', rpcCodes: missingCapabilityRpc },
