@@ -13,6 +13,7 @@ import {
   resolved,
   smallSession,
 } from '../../machines/session/small-session.ts';
+import { turn } from '../../support/turn.ts';
 
 /** Runs a session whose connection never closes by itself. */
 function run(broken: Partial<SessionIo>) {
@@ -41,9 +42,6 @@ function run(broken: Partial<SessionIo>) {
   server.start();
   return { clock, dispose, server, session: server.getSnapshot().children['session'] };
 }
-
-/** Settles when every step that answers at once has answered. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("a session's I/O", () => {
   it('is disposed of when it throws on a command and its close hangs', async () => {

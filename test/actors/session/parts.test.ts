@@ -20,6 +20,7 @@ import { LineReader } from '../../../actors/transports/stdio/lines.ts';
 import { resolveSpec } from '../../../actors/values/target.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { turn } from '../../support/turn.ts';
 
 function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): string[] {
   const lines: string[] = [];
@@ -159,8 +160,6 @@ describe("a message's envelope", () => {
 });
 
 describe('reopening an event stream', () => {
-  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
   /** When a stream was opened that ends in this way as soon as it is opened. */
   function openings(wait: (of: Reopening, signal: AbortSignal) => Promise<void>) {
     const clock = new VirtualClock();
@@ -178,7 +177,7 @@ describe('reopening an event stream', () => {
     const pass = async (seconds: number): Promise<void> => {
       for (let second = 0; second < seconds; second += 1) {
         clock.advanceBy(1_000);
-        await settled();
+        await turn();
       }
     };
     return { clock, controller, opened, pass };

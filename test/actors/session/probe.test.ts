@@ -4,6 +4,7 @@ import { ProtocolError } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 
 import { createProbe } from '../../../actors/session/probe.ts';
+import { turn } from '../../support/turn.ts';
 
 interface Question {
   readonly method: 'ping' | 'discover';
@@ -40,9 +41,6 @@ function setUp(era: 'legacy' | 'modern' = 'legacy') {
   return { probe, questions, told, last };
 }
 
-// One turn of the event loop settles every promise that can settle.
-const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 describe('a probe', () => {
   it.each([
     ['legacy', 'ping'],
@@ -52,7 +50,7 @@ describe('a probe', () => {
     probe.ask();
     expect(last().method).toBe(method);
     last().answer();
-    await settle();
+    await turn();
     expect(told).toEqual(['alive']);
   });
 
@@ -60,10 +58,10 @@ describe('a probe', () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new ProtocolError(-32603, 'Oops.'));
-    await settle();
+    await turn();
     probe.ask();
     last().fail(new ProtocolError(-32601, 'Ping?'));
-    await settle();
+    await turn();
     expect(told.map((line) => line.split(':')[0])).toEqual(['alive', 'unknownMethod']);
   });
 
@@ -71,7 +69,7 @@ describe('a probe', () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new Error('connection refused'));
-    await settle();
+    await turn();
     expect(told).toEqual(['none: connection refused']);
   });
 
@@ -79,15 +77,15 @@ describe('a probe', () => {
     const { probe, questions, told, last } = setUp();
     probe.ask();
     probe.ask();
-    await settle();
+    await turn();
     expect(questions.map(({ signal }) => signal?.aborted)).toEqual([true, false]);
     expect(told).toEqual([]);
     last().answer();
-    await settle();
+    await turn();
     expect(told).toEqual(['alive']);
     probe.ask();
     probe.stop();
-    await settle();
+    await turn();
     expect(last().signal?.aborted).toBe(true);
     expect(told).toEqual(['alive']);
     probe.stop();

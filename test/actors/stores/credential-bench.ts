@@ -16,6 +16,7 @@ import type { HostCredentials } from '../../../src/domain/host/credentials.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import type { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { turn } from '../../support/turn.ts';
 
 export const id = { resource: 'https://db.example/mcp', account: null, client: null, reach: null };
 export const key = credentialKey(id);
@@ -177,11 +178,4 @@ export async function passTime<Value>(
       clock.advanceTo(clock.nextDeadlineMs);
   }
   return promise;
-}
-
-/** One turn of the event loop. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

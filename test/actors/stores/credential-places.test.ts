@@ -14,6 +14,7 @@ import { placeOfThisProcess } from '../../../actors/processes/process-table.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { deferred } from '../../support/deferred.ts';
+import { turn } from '../../support/turn.ts';
 import {
   changesOf,
   credential,
@@ -24,7 +25,6 @@ import {
   passTime,
   secrets,
   storing,
-  turn,
   useStores,
 } from './credential-bench.ts';
 

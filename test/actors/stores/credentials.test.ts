@@ -3,6 +3,7 @@ import type { CredentialStorePorts } from '../../../actors/stores/credentials.ts
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { deferred } from '../../support/deferred.ts';
+import { turn } from '../../support/turn.ts';
 import {
   changesOf,
   credential,
@@ -13,7 +14,6 @@ import {
   passTime,
   secrets,
   storing,
-  turn,
   useStores,
 } from './credential-bench.ts';
 

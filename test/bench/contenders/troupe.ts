@@ -1,6 +1,6 @@
 /** This package, through its public interface only. */
 
-import type { Troupe } from '../../../src/index.ts';
+import type { ServerStatus, Troupe } from '../../../src/index.ts';
 import type { BenchServer, Contender, Fleet } from '../contender.ts';
 import { importPublished } from '../published.ts';
 
@@ -21,6 +21,17 @@ function settingsOf(servers: readonly BenchServer[], more: object = {}) {
 
 function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
   const current = new Map(servers.map((server) => [server.name, server]));
+  /** Resolves once the server's status fulfils the condition. */
+  const until = (name: string, isFulfilled: (status: ServerStatus | undefined) => boolean) =>
+    new Promise<void>((resolve) => {
+      const look = (): void => {
+        if (!isFulfilled(troupe.status(name))) return;
+        unsubscribe();
+        resolve();
+      };
+      const unsubscribe = troupe.on('status.changed', look);
+      look();
+    });
   return {
     async listed(server) {
       await troupe.waitFor(server, 'ready');
@@ -29,37 +40,15 @@ function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
     async change(server) {
       current.set(server.name, server);
       const before = troupe.status(server.name)?.generation;
-      const replaced = new Promise<void>((resolve) => {
-        const unsubscribe = troupe.on('status.changed', ({ status }) => {
-          if (status.name !== server.name || status.generation === before) return;
-          unsubscribe();
-          resolve();
-        });
-      });
+      const replaced = until(server.name, (status) => status?.generation !== before);
       const settings = settingsOf([...current.values()]);
       troupe.send({ type: 'settings.changed', settings });
       await replaced;
       await troupe.waitFor(server.name, 'ready');
     },
-    replaced: (server) =>
-      new Promise((resolve) => {
-        const look = (): void => {
-          if (troupe.status(server)?.predecessor !== undefined) return;
-          unsubscribe();
-          resolve();
-        };
-        const unsubscribe = troupe.on('status.changed', look);
-        look();
-      }),
+    replaced: (server) => until(server, (status) => status?.predecessor === undefined),
     pid: (server) => troupe.status(server)?.pid,
-    lost: (server) =>
-      new Promise((resolve) => {
-        const unsubscribe = troupe.on('status.changed', ({ status }) => {
-          if (status.name !== server || status.state === 'ready') return;
-          unsubscribe();
-          resolve();
-        });
-      }),
+    lost: (server) => until(server, (status) => status?.state !== 'ready'),
     reconnects: true,
     close: () => troupe.stop(),
   };

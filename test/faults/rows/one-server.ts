@@ -8,6 +8,9 @@ import type { CallEnd, Entry, Stage } from '../stage.ts';
 
 export const backingOff = { state: 'backingOff', reason: 'retrying' } as const;
 
+/** How soon a server that does not wait must settle; the time of Node's own start is most of it. */
+export const soon = { atMost: 3_000 };
+
 /** Parses the description of a fault: `s:MODE --option value (timeoutMs 800), a remark`. */
 export function faultIn(inject: string) {
   const [, mode = '', options = ''] = /^[sh]:([\w-]+)((?: --\w+ [^\s,]+)*)/u.exec(inject) ?? [];

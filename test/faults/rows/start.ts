@@ -7,7 +7,7 @@ import type { Seen } from '../expectation.ts';
 import { eachOf, type Rows } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { backingOff, started } from './one-server.ts';
+import { backingOff, soon, started } from './one-server.ts';
 import { scarcityRows } from './scarcity.ts';
 
 /** Starts a bad server beside a good one, which must not be affected. */
@@ -74,8 +74,6 @@ const missing: Rows = {
     },
   },
 };
-
-const soon = { atMost: 3_000 };
 
 const leaving: Rows = {
   F07: started('s:exit-0', { ...backingOff, code: 'CRASHED', exitCode: 0, settledMs: soon }),

@@ -15,6 +15,7 @@ import type {
 import type { SessionCallOptions, SessionHandle } from '../../../../src/domain/session.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
+import { turn } from '../../../support/turn.ts';
 
 export type Sent = Record<string, unknown> & { readonly id?: number; readonly method?: string };
 
@@ -73,11 +74,6 @@ export interface BenchChoice extends Partial<AskableThings> {
   readonly kind?: 'stdio' | 'http';
   readonly isLight?: boolean;
   readonly folders?: RootFolder[];
-}
-
-/** Received messages pass through promises only; one turn of the event loop comes after all of them. */
-export function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 export async function questionBench(choice: BenchChoice = {}): Promise<QuestionBench> {
@@ -140,15 +136,15 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
       transport.receive(message, (read) => {
         if (origin !== undefined) origins.set(read, origin);
       });
-      await settled();
+      await turn();
     },
     async tell(method, params) {
       transport.receive({ jsonrpc: '2.0', method, params });
-      await settled();
+      await turn();
     },
     async answerCall(number, rest = { result: { content: [] } }) {
       transport.receive({ jsonrpc: '2.0', id: calls()[number]?.id, ...rest });
-      await settled();
+      await turn();
     },
     toldTo(id) {
       const told = allSent.filter((each) => each.method === undefined && each.id === id);

@@ -8,7 +8,8 @@ import { expect, it } from 'vitest';
 
 import type { QuestionClient } from '../../../../src/domain/question.ts';
 import { abandonedMs } from '../../../../src/policies/calls/client-to-ask.ts';
-import { nameForm, questionBench, settled } from './question-bench.ts';
+import { turn } from '../../../support/turn.ts';
+import { nameForm, questionBench } from './question-bench.ts';
 
 interface Step {
   readonly act: 'call' | 'abandon' | 'leave' | 'respond' | 'ask' | 'wait';
@@ -46,7 +47,7 @@ async function play(kind: 'stdio' | 'http', script: readonly Step[], clientCount
     call.abort.abort();
     call.state = 'abandoned';
     call.leftAt = bench.clock.now();
-    await settled();
+    await turn();
   };
   const leave = async (client: number): Promise<void> => {
     const own = inState('inFlight').filter((call) => call.client === client);
@@ -73,7 +74,7 @@ async function play(kind: 'stdio' | 'http', script: readonly Step[], clientCount
     const made = bench.asked[before];
     const asked = clients.findIndex(({ onQuestion }) => onQuestion === made?.party?.onQuestion);
     made?.answer(asked < 0 ? undefined : { action: 'cancel' });
-    await settled();
+    await turn();
     seen.push({
       owner: call.client,
       asked: asked < 0 ? undefined : asked,

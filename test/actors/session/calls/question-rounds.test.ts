@@ -7,7 +7,8 @@ import { inRounds, type RoundParams } from '../../../../actors/session/calls/que
 import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
 import type { QuestionKind, RootFolder } from '../../../../src/domain/question.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
-import { createPorts, nameForm, settled } from './question-bench.ts';
+import { turn } from '../../../support/turn.ts';
+import { createPorts, nameForm } from './question-bench.ts';
 
 const form = { method: 'elicitation/create', params: nameForm };
 const done = { content: [] };
@@ -78,10 +79,10 @@ describe('a multi-round request', () => {
     const folders = [{ uri: 'file:///p', name: 'p' }];
     const first = asks({ a: form, b: { method: 'roots/list' } }, state);
     const { asked, sent, result, clock } = begin([first, asks({ c: form }), done], { folders });
-    await settled();
+    await turn();
     expect(asked.map(({ party }) => party?.tool)).toEqual(['query']);
     asked[0]?.answer({ action: 'accept', content: { name: 'Ada' } });
-    await settled();
+    await turn();
     asked[1]?.answer({ action: 'decline' });
     expect(await result).toBe('ok');
     const accepted = { action: 'accept', content: { name: 'Ada' } };
@@ -128,7 +129,7 @@ describe('a multi-round request', () => {
     'reports what the server requires and asks nothing more when %s',
     async (_what, answer, words) => {
       const { asked, result, clock, sent } = begin([answer]);
-      await settled();
+      await turn();
       for (const each of asked) each.answer(undefined);
       expect(await result).toMatch(words);
       expect(sent).toHaveLength(1);
@@ -154,7 +155,7 @@ describe('a multi-round request', () => {
 
   it("withdraws a round's other questions when one is not answered", async () => {
     const { asked, result } = begin([asks({ a: form, b: form })]);
-    await settled();
+    await turn();
     asked[0]?.answer(undefined);
     expect(await result).toMatch(/^InputRequired/u);
     expect(asked[1]?.signal.aborted).toBe(true);
@@ -165,11 +166,11 @@ describe('a multi-round request', () => {
     await late.clock.advanceAndSettle(1_000);
     expect(await late.result).toMatch(/InputRequiredError: .* not answered in time/u);
     const given = begin([asks({ a: form })]);
-    await settled();
+    await turn();
     given.abort.abort(new Error('not wanted'));
     expect(await given.result).toBe('Error: not wanted');
     const closed = begin([asks({ a: form })]);
-    await settled();
+    await turn();
     closed.questions.stop();
     expect(await closed.result).toMatch(/InputRequiredError: The session ended/u);
     for (const { asked, clock } of [late, given, closed]) {

@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 
 import type { QuestionAnswer, QuestionParty } from '../../../../src/domain/question.ts';
-import { nameForm, type QuestionBench, questionBench, settled } from './question-bench.ts';
+import { turn } from '../../../support/turn.ts';
+import { nameForm, type QuestionBench, questionBench } from './question-bench.ts';
 
 const elicit = 'elicitation/create';
 const yes = { action: 'accept', content: { name: 'Ada' } } as const;
@@ -24,7 +25,7 @@ describe.each([
     await bench.ask(7, elicit, nameForm);
     expect(bench.asked.map(({ party }) => party)).toEqual([{ tool: 'first' }]);
     bench.asked[0]?.answer(yes);
-    await settled();
+    await turn();
     expect(bench.toldTo(7)).toEqual(yes);
     await bench.answerCall(0);
     expect(await called).toBe('ok');
@@ -73,7 +74,7 @@ describe.each([
     await bench.ask(1, elicit, nameForm);
     await bench.clock.advanceAndSettle(4_000);
     bench.asked[0]?.answer(yes);
-    await settled();
+    await turn();
     await bench.clock.advanceAndSettle(399);
     await bench.ask(2, elicit, nameForm);
     // One more second of questions is left, and one millisecond for the server.
@@ -167,7 +168,7 @@ describe('a question that may belong to several calls', () => {
     expect(askedOf(bench)).toEqual([ada]);
     expect(bench.asked[0]?.party?.tool).toBeUndefined();
     bench.asked[0]?.answer(yes);
-    await settled();
+    await turn();
     expect(bench.toldTo(1)).toEqual(yes);
     for (const index of [0, 1]) await bench.answerCall(index);
     expect(await Promise.all(calls)).toEqual(['ok', 'ok']);
@@ -198,7 +199,7 @@ describe('a question that may belong to several calls', () => {
       await bench.ask(1, elicit, nameForm);
       expect(askedOf(bench)).toEqual([undefined]);
       bench.asked[0]?.answer(undefined);
-      await settled();
+      await turn();
       expect(bench.toldTo(1)).toEqual({ action: 'decline' });
       expect(bench.declined).toEqual([expect.stringMatching(/clients are|of another client/u)]);
       await bench.answerCall(0);
@@ -213,7 +214,7 @@ describe('a question that may belong to several calls', () => {
     await abandon(bench, { client: ada });
     await bench.ask(2, elicit, nameForm);
     for (const { answer } of bench.asked) answer(undefined);
-    await settled();
+    await turn();
     expect(askedOf(bench)).toEqual([undefined, undefined]);
     expect(bench.declined).toEqual([
       expect.stringContaining('no call is in flight'),
@@ -318,7 +319,7 @@ describe('the reply to a server', () => {
       maxTokens: 5,
     });
     for (const { answer } of bench.asked) answer(undefined);
-    await settled();
+    await turn();
     expect(bench.toldTo(1)).toEqual({ action: 'decline' });
     expect(bench.toldTo(2)).toMatchObject({ code: -1 });
     expect(bench.asked[1]?.body.message).toBe('Say hello');
@@ -353,7 +354,7 @@ describe('the reply to a server', () => {
     await bench.tell('notifications/cancelled', { requestId: 'a' });
     await bench.ask('b', elicit, nameForm);
     bench.stop();
-    await settled();
+    await turn();
     expect(bench.asked.map(({ signal }) => signal.aborted)).toEqual([true, true]);
     expect([bench.toldTo('a'), bench.toldTo('b')]).toEqual([undefined, undefined]);
   });
@@ -364,7 +365,7 @@ describe('the reply to a server', () => {
     await bench.ask(1, elicit, nameForm);
     expect(bench.asked).toHaveLength(1);
     bench.asked[0]?.answer({ action: 'decline' });
-    await settled();
+    await turn();
     expect(bench.toldTo(1)).toEqual({ action: 'decline' });
   });
 
@@ -383,7 +384,7 @@ describe('the reply to a server', () => {
     const bench = await questionBench();
     for (let id = 0; id < 200; id += 1) await bench.ask(`q${id}`, elicit, nameForm);
     for (const { answer } of bench.asked) answer({ action: 'cancel' });
-    await settled();
+    await turn();
     const told = Array.from({ length: 200 }, (_, id) => bench.toldTo(`q${id}`));
     expect(told).toEqual(told.map(() => ({ action: 'cancel' })));
     process.off('warning', note);
@@ -426,7 +427,7 @@ describe('a server that requires a URL visit before the call', () => {
     await bench.answerCall(2, wanted(['https://a.example/']));
     // An answer of the user to one question leaves the others open.
     bench.asked[2]?.answer({ action: 'accept' });
-    await settled();
+    await turn();
     await bench.tell('notifications/elicitation/complete', { elicitationId: 'e0' });
     expect(bench.sent('tools/call')).toHaveLength(6);
     for (const index of [3, 4, 5]) await bench.answerCall(index);
@@ -439,7 +440,7 @@ describe('a server that requires a URL visit before the call', () => {
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));
     bench.asked[0]?.answer({ action: 'accept' });
-    await settled();
+    await turn();
     await bench.answerCall(1, wanted(['https://a.example/']));
     expect(await called).toBe('inputRequired');
     expect(bench.sent('tools/call')).toHaveLength(2);

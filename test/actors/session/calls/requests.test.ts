@@ -19,6 +19,7 @@ import type { CallFailure, SessionHandle } from '../../../../src/domain/session.
 import type { ListedTool } from '../../../../src/domain/tool.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport, type Sent } from '../../../fixtures/scripted-transport.ts';
+import { turn } from '../../../support/turn.ts';
 
 type Answer = { readonly result: unknown } | { readonly failure: CallFailure };
 
@@ -84,11 +85,6 @@ async function stageOf(isLight: boolean): Promise<Stage> {
   };
 }
 
-/** Received messages pass through promises only; one turn of the event loop comes after all of them. */
-function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** Every test must leave no timer, and no pending call that a late answer could reach. */
 async function expectAtRest({ transport, clock }: Stage): Promise<void> {
   expect(clock.pendingCount).toBe(0);
@@ -97,7 +93,7 @@ async function expectAtRest({ transport, clock }: Stage): Promise<void> {
     expect(transport.stages.calls?.(late) ?? false).toBe(false);
     expect(() => transport.onmessage?.(late)).not.toThrow();
   }
-  await settled();
+  await turn();
 }
 
 describe.each([
@@ -141,7 +137,7 @@ describe.each([
     const { client, transport } = stage;
     expect(await client.request('ping')).toEqual({});
     transport.receive({ jsonrpc: '2.0', id: transport.calls[0]?.id, method: 'ping' });
-    await settled();
+    await turn();
     expect(transport.sent.at(-1)).toEqual({
       jsonrpc: '2.0',
       id: transport.calls[0]?.id,
@@ -358,7 +354,7 @@ describe('a call whose deadline progress extends', () => {
     const progress = async (value: number): Promise<void> => {
       const params = { progressToken: token, progress: value };
       stage.transport.receive({ jsonrpc: '2.0', method: 'notifications/progress', params });
-      await settled();
+      await turn();
     };
     return { stage, heard, outcome, progress };
   }

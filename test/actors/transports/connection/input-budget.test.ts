@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { InputBudget } from '../../../../actors/transports/connection/input-budget.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { turn } from '../../../support/turn.ts';
 import { type Bench, callOptions, createBench, fixtureSpec } from '../../session/bench.ts';
 
 let bench: Bench | undefined;
@@ -22,11 +23,6 @@ function createBudget() {
   const pass = (count: number): number =>
     Array.from({ length: count }, () => budget.admitsNotification()).filter(Boolean).length;
   return { clock, budget, told, pass };
-}
-
-/** The next turn of the event loop. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 describe("a connection's input budget", () => {

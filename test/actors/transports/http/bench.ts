@@ -127,8 +127,3 @@ export async function errorOf(promise: Promise<unknown>): Promise<Error> {
   }
   throw new Error('It did not fail.');
 }
-
-/** One turn of the event loop, after the callbacks that Node deferred in the present one. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}

@@ -8,7 +8,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { openBody } from '../../../../actors/transports/http/body.ts';
 import type { Answer } from '../../../../actors/transports/http/fetch.ts';
-import { errorOf, guard, type Peer, serve, turn } from './bench.ts';
+import { turn } from '../../../support/turn.ts';
+import { errorOf, guard, type Peer, serve } from './bench.ts';
 
 const limitBytes = 16 * 1024 * 1024;
 let server: Peer | undefined;

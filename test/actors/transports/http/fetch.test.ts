@@ -9,6 +9,7 @@ import type { Answer } from '../../../../actors/transports/http/fetch.ts';
 import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { selfSigned } from '../../../fixtures/remote/self-signed.ts';
+import { turn } from '../../../support/turn.ts';
 import {
   type Echo,
   echo,
@@ -19,7 +20,6 @@ import {
   peer,
   resolverOf,
   serve,
-  turn,
   untilTestEnds,
 } from './bench.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 import { createLiveness } from '../../../../actors/transports/http/liveness.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
-import { turn } from './bench.ts';
+import { turn } from '../../../support/turn.ts';
 
 /** A probe that is answered when the test says so. */
 function asked(era: 'legacy' | 'modern' | 'unknown' = 'legacy') {

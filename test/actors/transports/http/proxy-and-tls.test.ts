@@ -21,6 +21,7 @@ import {
   startHttpProxy,
 } from '../../../fixtures/remote/http-proxy.ts';
 import { createAuthority, encrypted } from '../../../fixtures/remote/self-signed.ts';
+import { turn } from '../../../support/turn.ts';
 import {
   type Echo,
   echo,
@@ -30,7 +31,6 @@ import {
   listen,
   type Peer,
   peer,
-  turn,
   untilTestEnds,
 } from './bench.ts';
 

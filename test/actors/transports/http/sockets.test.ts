@@ -10,7 +10,8 @@ import { announcedIdleMs } from '../../../../actors/transports/http/sockets.ts';
 import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
 import { realClock } from '../../../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
-import { echo, errorOf, type GuardedFetch, guarded, peer, resolverOf, turn } from './bench.ts';
+import { turn } from '../../../support/turn.ts';
+import { echo, errorOf, type GuardedFetch, guarded, peer, resolverOf } from './bench.ts';
 
 async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
   const text = await (await fetch(url, { method: 'POST', body: '{}' })).text();

@@ -6,7 +6,7 @@ import type { Answer } from '../../../../actors/transports/http/fetch.ts';
 import { createNewsStream, readAnswer } from '../../../../actors/transports/http/streams.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { silentInput } from '../../../fixtures/silent-input.ts';
-import { turn } from './bench.ts';
+import { turn } from '../../../support/turn.ts';
 
 const cut = Symbol('cut');
 /** The content of a stream, which then ends, is cut, or stays open. */

@@ -6,6 +6,7 @@ import { createClient } from '../../../../actors/session/client.ts';
 import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
+import { turn } from '../../../support/turn.ts';
 import {
   type Bench,
   callOptions,
@@ -19,9 +20,6 @@ let bench: Bench | undefined;
 afterEach(() => {
   bench?.stop();
 });
-
-/** Received messages pass through promises only. */
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 function start(spec: ServerSpec): Bench {
   bench = createBench(spec)();
