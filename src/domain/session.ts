@@ -230,7 +230,7 @@ export interface SessionCallOptions {
   /** Answers the request's questions. */
   readonly party?: QuestionParty | undefined;
   /** Metadata sent with the request; absent for none. */
-  readonly meta?: Readonly<Record<string, string>> | undefined;
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
   /**
    * The round of a request, for a caller that handles a modern server's rounds itself. If absent,
    * they are handled here.

@@ -11,7 +11,7 @@ import {
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
 import type { Question, QuestionKind } from '../domain/question.ts';
-import { traceContextIn } from '../policies/calls/trace-context.ts';
+import { traceContextIn } from '../policies/calls/request-meta.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
@@ -178,7 +178,7 @@ export class ClientRequests {
 
   /**
    * Runs one turn of a request: until its result, or a question for the client. Only the request itself is
-   * forwarded: no headers, no token, and from its metadata only the trace, if telemetry is on.
+   * forwarded, with its metadata: no headers and no token.
    */
   async #converse(
     server: string,
@@ -275,6 +275,7 @@ export class ClientRequests {
         ? {}
         : { onProgress: (progress) => call.onProgress?.(progress) }),
       ...(traceContext === undefined ? {} : { traceContext }),
+      ...(mcpReq._meta === undefined ? {} : { meta: mcpReq._meta }),
       onQuestion: (question, asking) => {
         if (canBeAsked(question.kind)) return call.ask(question, asking);
         refuse(question);

@@ -3,7 +3,14 @@
  * cancellations, log level and watched resources separate from those of other clients.
  */
 
-import { McpServer, type Server, type ServerOptions } from '@modelcontextprotocol/server';
+import {
+  type JSONRPCRequest,
+  McpServer,
+  type Result,
+  Server,
+  type ServerContext,
+  type ServerOptions,
+} from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -70,12 +77,36 @@ export interface ClientConnection {
 export const sessionlessClients = 'a client of 2026-07-28';
 let clientCount = 0;
 
+type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
+
+/**
+ * Passes on the results of tools as they are. The SDK would refuse content of a type that it does not know, as
+ * if the client's arguments were at fault, although the tool has run.
+ */
+class PlainResults extends Server {
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    if (method !== 'tools/call') return super._wrapHandler(method, handler);
+    return async (request, context) => {
+      let result: Result | undefined;
+      const checked = super._wrapHandler(method, async (...given) => {
+        const answer = await handler(...given);
+        result = inputRequiredIn(answer) === undefined ? answer : undefined;
+        return result === undefined ? answer : { content: [] };
+      });
+      const answer = await checked(request, context);
+      return result ?? answer;
+    };
+  }
+}
+
 /** The SDK's server. It has no tools of its own, because those of the gateway change; it only looks up their schemas. */
 class ProtocolServer extends McpServer {
+  override readonly server: Server;
   readonly #gateway: Gateway;
 
   constructor(gateway: Gateway, info: GatewayIdentity['info'], options: ServerOptions) {
     super(info, options);
+    this.server = new PlainResults(info, options);
     this.#gateway = gateway;
   }
 
@@ -179,7 +210,7 @@ export class GatewayClient implements Audience {
   callLightly(request: PlainRequest): LightCall | undefined {
     const { id, name, args } = request;
     if (this.server.getCapabilities().tools === undefined || this.#light.has(id)) return undefined;
-    const call = new LightCall(id, request.progressToken, (context) =>
+    const call = new LightCall(id, request.meta, (context) =>
       this.#requests.call(name, args, context).finally(() => this.#light.delete(id)),
     );
     this.#light.set(id, call);

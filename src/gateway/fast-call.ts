@@ -26,7 +26,7 @@ export interface PlainRequest {
   readonly id: RequestId;
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly progressToken?: RequestId;
+  readonly meta: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -44,11 +44,9 @@ export function plainRequestIn(
     return undefined;
   const { name, arguments: args = {}, _meta: meta = {}, ...otherParams } = params;
   if (!isName(name) || !isRecord(args) || !isRecord(meta)) return undefined;
-  const { progressToken, ...otherMeta } = meta;
-  if ([others, otherParams, otherMeta].some((each) => Object.keys(each).length > 0))
-    return undefined;
-  if (progressToken === undefined) return { id, name, args };
-  return isId(progressToken) ? { id, name, args, progressToken } : undefined;
+  if ([others, otherParams].some((each) => Object.keys(each).length > 0)) return undefined;
+  const { progressToken = 0 } = meta;
+  return isId(progressToken) ? { id, name, args, meta } : undefined;
 }
 
 function areUsual(headers: IncomingHttpHeaders, negotiatedVersion: string | undefined): boolean {
@@ -84,7 +82,7 @@ export class LightCall {
 
   constructor(
     id: RequestId,
-    progressToken: RequestId | undefined,
+    meta: PlainRequest['meta'],
     call: (context: RequestContext) => Promise<Answer>,
   ) {
     this.#answer = call({
@@ -94,7 +92,7 @@ export class LightCall {
         signal: this.#stop.signal,
         requestState: () => undefined,
         notify: (...news) => this.#notifyNow(news),
-        ...(progressToken !== undefined && { _meta: { progressToken } }),
+        _meta: meta,
       },
     });
     // Handled by `plainAnswer` or `goOn`.

@@ -217,6 +217,11 @@ export interface CallOptions {
   readonly askPermission?: AskPermission;
   /** With `telemetry`, the trace that this call belongs to. Default: the active one. */
   readonly traceContext?: TraceContext;
+  /**
+   * Metadata for the server, sent in the request's `_meta` without the protocol's own keys
+   * (`progressToken` and `io.modelcontextprotocol/…`). Default: none.
+   */
+  readonly meta?: Readonly<Record<string, unknown>>;
 }
 
 export interface CallReport {

@@ -6,8 +6,8 @@ import { connect, type GatewayStage, gatewayStage, openSession, post } from './g
 
 type Extra = Readonly<Record<string, unknown>>;
 
-/** A field that means nothing, for which the SDK has to look at the request itself. */
-const aside = { _meta: { 'example.org/aside': true } };
+/** A parameter that means nothing, for which the SDK has to look at the request itself. */
+const aside = { 'example.org/aside': true };
 
 /** A session, and what it posts. */
 async function client(there: GatewayStage) {
@@ -100,8 +100,7 @@ describe.each([
   it('sends its progress before its result', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
-    const { _meta: meta = {} } = extra as { readonly _meta?: object };
-    const answer = call(7, { _meta: { ...meta, progressToken: 'far' } });
+    const answer = call(7, { ...extra, _meta: { progressToken: 'far' } });
     const atServer = await there.nextCall('db');
     atServer.progress({ progress: 1, total: 2 });
     atServer.progress({ progress: 2, total: 2 });

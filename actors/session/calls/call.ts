@@ -18,6 +18,7 @@ import type {
 import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
 import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
 import { verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
+import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
@@ -167,7 +168,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     const outgoing = {
       method: 'tools/call' as const,
       params: { name, arguments: args },
-      meta: options.meta,
+      meta: forwardedMeta(options.meta),
     };
     // Arguments are checked here, because JSON silently omits functions.
     if (!this.#isModern || connection.kind !== 'http')
@@ -191,7 +192,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       const message = `The server does not offer ${capability}.`;
       return Promise.resolve({ failure: failed('unsupported', false, message) });
     }
-    const outgoing = { method, params: { ...params }, meta: options.meta };
+    const outgoing = { method, params: { ...params }, meta: forwardedMeta(options.meta) };
     return this.#send(params, outgoing, options, checkFor(method));
   }
 

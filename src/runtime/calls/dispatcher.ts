@@ -378,13 +378,13 @@ export class CallDispatcher {
       signal,
       onProgress,
       round,
-      meta: undefined,
+      meta: call.options.meta,
     };
     this.#running.began(handle, view);
     const answered =
       call.watch === undefined
         ? operation.perform(handle, about, options)
-        : call.watch.send((meta) => operation.perform(handle, about, { ...options, meta }));
+        : call.watch.send(options, (traced) => operation.perform(handle, about, traced));
     return answered.then(
       (answer) => {
         const endedAt = this.#ports.clock.now();

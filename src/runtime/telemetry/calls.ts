@@ -17,6 +17,7 @@ import type { TransportKind } from '../../domain/server-spec.ts';
 import type { SessionCallOptions } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
+import { withoutTrace } from '../../policies/calls/request-meta.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { CallOptions } from '../troupe.ts';
 
@@ -163,17 +164,25 @@ export class CallWatch {
   }
 
   /** Sends the call within its trace, and passes the trace context to the server. */
-  send<Answer>(perform: (meta: SessionCallOptions['meta']) => Promise<Answer>): Promise<Answer> {
+  send<Answer>(
+    options: SessionCallOptions,
+    perform: (options: SessionCallOptions) => Promise<Answer>,
+  ): Promise<Answer> {
+    const own = withoutTrace(options.meta);
+    const carrying = (context: TraceScope): SessionCallOptions => {
+      const trace = this.#telemetry.carried(context);
+      return { ...options, meta: own && trace ? { ...own, ...trace } : (own ?? trace) };
+    };
     this.#attempts += 1;
     // The call's span covers an attempt that is sent at once, and is already active.
     if (this.#attempts === 1 && this.#part === undefined) {
       this.#sentAt = this.#telemetry.now();
-      return perform(this.#telemetry.carried(this.#span.context));
+      return perform(carrying(this.#span.context));
     }
     this.#begin('attempt', { 'mcp_troupe.call.attempt': this.#attempts });
     const { context } = this.#part?.span ?? this.#span;
-    const meta = this.#telemetry.carried(context);
-    return this.#telemetry.within(context, () => perform(meta));
+    const traced = carrying(context);
+    return this.#telemetry.within(context, () => perform(traced));
   }
 
   /** Records that the attempt failed and may be retried. */

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { isTracePart, traceContextIn } from '../../../src/policies/calls/trace-context.ts';
+import {
+  forwardedMeta,
+  isTracePart,
+  traceContextIn,
+  withoutTrace,
+} from '../../../src/policies/calls/request-meta.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
@@ -33,5 +38,24 @@ describe('the trace context in request metadata', () => {
 
   it('excludes all other propagator keys', () => {
     expect(isTracePart('b3', traceparent)).toBe(false);
+  });
+});
+
+describe("a caller's metadata for the server", () => {
+  it("is everything but the protocol's own keys", () => {
+    const theirs = '"locale":"de","__proto__":{"a":1},"io.modelcontextprotocolx/a":[2]';
+    const ours = '"progressToken":7,"io.modelcontextprotocol/clientCapabilities":{}';
+    const meta = JSON.parse(`{${ours},${theirs}}`) as Record<string, unknown>;
+    expect(JSON.stringify(forwardedMeta(meta))).toBe(`{${theirs}}`);
+  });
+
+  it("gives way to the telemetry's trace", () => {
+    expect(withoutTrace({ locale: 'de', traceparent, baggage: 'a=1' })).toEqual({ locale: 'de' });
+  });
+
+  it('is absent if nothing is left', () => {
+    expect(forwardedMeta(undefined)).toBeUndefined();
+    expect(forwardedMeta({ progressToken: 7 })).toBeUndefined();
+    expect(withoutTrace({ traceparent })).toBeUndefined();
   });
 });

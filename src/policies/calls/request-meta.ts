@@ -1,0 +1,50 @@
+/** Reads the metadata of a request: its trace, and what a caller adds for the server. */
+
+import type { TraceContext } from '../../domain/host/telemetry.ts';
+
+type Meta = Readonly<Record<string, unknown>>;
+
+/** The only keys of a trace that metadata of MCP may hold, by their W3C names. */
+const traceKeys = ['traceparent', 'tracestate', 'baggage'] as const;
+
+// The baggage length that W3C requires every participant to propagate; the other two are shorter.
+const longestValue = 8_192;
+
+/** Returns whether a value is valid in metadata. */
+export function isTracePart(key: string, value: unknown): value is string {
+  return (
+    traceKeys.some((known) => known === key) &&
+    typeof value === 'string' &&
+    value !== '' &&
+    value.length <= longestValue
+  );
+}
+
+/** Returns the trace keys of a request's metadata; undefined when there are none. */
+export function traceContextIn(meta: Meta | undefined): TraceContext | undefined {
+  const parts = traceKeys.flatMap((key) => {
+    const value = meta?.[key];
+    return isTracePart(key, value) ? [[key, value] as const] : [];
+  });
+  return parts.length === 0 ? undefined : Object.fromEntries(parts);
+}
+
+// Each session has its own protocol version, capabilities and identity, and each request its own token.
+const protocolPrefix = 'io.modelcontextprotocol/';
+const progressKey = 'progressToken';
+
+/** Returns a caller's metadata without the protocol's own keys; undefined when nothing is left. */
+export function forwardedMeta(meta: Meta | undefined): Meta | undefined {
+  return without(meta, (key) => key === progressKey || key.startsWith(protocolPrefix));
+}
+
+/** Returns metadata without its trace, which the telemetry's own replaces. */
+export function withoutTrace(meta: Meta | undefined): Meta | undefined {
+  return without(meta, (key) => traceKeys.some((known) => known === key));
+}
+
+function without(meta: Meta | undefined, isDropped: (key: string) => boolean): Meta | undefined {
+  const kept = Object.entries(meta ?? {}).filter(([key]) => !isDropped(key));
+  // Not by assignment: a key "__proto__" stays a key.
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
