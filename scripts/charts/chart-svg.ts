@@ -27,6 +27,13 @@ export function chartSvg(drawing: Drawing, title: string): string {
   ]);
 }
 
+/** Of a light picture. */
+const colours: Readonly<Record<string, string>> = {
+  ...{ paper: '#fff', box: '#fff', group: '#f8fafc', line: '#94a3b8', frame: '#2563eb' },
+  ...{ text: '#0f172a', soft: '#475569', event: '#526077', after: '#a34508', always: '#526077' },
+  ...{ done: '#15803d', error: '#c81e1e', invoke: '#7c3aed', tag: '#0f766e' },
+};
+
 /** A picture in the style of the charts. */
 export function svgOf(
   { width, height }: Pick<Drawing, 'width' | 'height'>,
@@ -44,8 +51,15 @@ export function svgOf(
   ].join('\n');
 }
 
+/** A colour before its variable, for programs that know no variables: librsvg would paint all black. */
+function withLiteral(declaration: string, property: string, name: string): string {
+  return `${property}:${colours[name] ?? ''};${declaration}`;
+}
+
 const style = [
-  '.chart{--paper:#fff;--box:#fff;--group:#f8fafc;--line:#94a3b8;--frame:#2563eb;--text:#0f172a;--soft:#475569;--event:#64748b;--after:#c2570c;--always:#64748b;--done:#15803d;--error:#c81e1e;--invoke:#7c3aed;--tag:#0f766e}',
+  `.chart{${Object.entries(colours)
+    .map(([name, value]) => `--${name}:${value}`)
+    .join(';')}}`,
   '@media (prefers-color-scheme:dark){.chart{--paper:#0b1120;--box:#172033;--group:#111a2c;--line:#4b5b76;--frame:#5b8def;--text:#e6edf7;--soft:#a9b7cc;--event:#93a3bb;--after:#f0a35e;--always:#93a3bb;--done:#5fd08a;--error:#ff8080;--invoke:#b79cff;--tag:#5fd3c4}}',
   '.chart text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px;white-space:pre;fill:var(--soft)}',
   '.chart .paper{fill:var(--paper)}',
@@ -65,7 +79,9 @@ const style = [
       `.chart .${kind} .way{stroke:var(--${kind})}.chart .${kind} .tip,.chart .${kind} text,.chart text.${kind}{fill:var(--${kind})}`,
   ),
   '.chart .always .way{stroke-dasharray:4 3}',
-].join('');
+]
+  .join('')
+  .replaceAll(/([\w-]+):var\(--(\w+)\)/gu, withLiteral);
 
 function stateSvg({ state, lines, isFolded, ...box }: DrawnState, place: number): string {
   const { x, y, width, height } = box;

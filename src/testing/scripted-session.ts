@@ -30,6 +30,7 @@ import type {
   WireFact,
 } from '../domain/session.ts';
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
+import { nameHint } from '../policies/text/closest-name.ts';
 import type {
   ScriptedCall,
   ScriptedCommand,
@@ -59,12 +60,24 @@ export function createScriptedSessions(): ScriptedSessionSource {
     onCall: undefined,
     of(server) {
       const script = scripts.findLast(({ input }) => input.server === server);
-      if (script === undefined) throw new Error(`No session of "${server}" was started.`);
+      if (script === undefined) throw notStarted(server, scripts);
       return script;
     },
     createActors: (ports) => createScriptedActors(ports, sessions, scripts),
   };
   return sessions;
+}
+
+function notStarted(server: string, scripts: readonly SessionScript[]): Error {
+  const started = [...new Set(scripts.map(({ input }) => input.server))].sort();
+  const remedy = nameHint(
+    server,
+    started,
+    started.length === 0
+      ? "Sessions start in the troupe's first steps: await settle() before sessions.of()."
+      : `Started are: ${started.join(', ')}. If it starts later, await settle() first.`,
+  );
+  return new Error(`No session of "${server}" was started. ${remedy}`);
 }
 
 /** Creates a step that is completed from outside, synchronously. */

@@ -33,6 +33,48 @@ const written = [
   ['on-accent', 'accent'],
 ];
 
+const picture = await readFile(
+  new URL('../../visualizations/server.connection.svg', import.meta.url),
+  'utf8',
+);
+const themes = [...picture.matchAll(/\.chart\{(--[^}]+)\}/gu)].map(
+  ([, block = '']) =>
+    new Map(
+      block.split(';').map((each) => {
+        const [name = '', value = ''] = each.slice(2).split(':');
+        return [name, value.replace(/^#(\w)(\w)(\w)$/u, '#$1$1$2$2$3$3')];
+      }),
+    ),
+);
+const inks = [
+  'text',
+  'soft',
+  'event',
+  'after',
+  'always',
+  'done',
+  'error',
+  'invoke',
+  'tag',
+  'frame',
+];
+
+describe("the charts' labels", () => {
+  it.each(inks)('are readable in %s on all grounds, in light and dark pictures', (ink) => {
+    expect(themes).toHaveLength(2);
+    for (const [place, theme] of themes.entries()) {
+      const paper = pairs.get('paper')?.[place === 0 ? 'light' : 'dark'] ?? '';
+      for (const ground of [theme.get('paper'), theme.get('box'), theme.get('group'), paper])
+        expect(contrast(theme.get(ink) ?? '', ground ?? '')).toBeGreaterThanOrEqual(4.5);
+    }
+  });
+
+  it('have a colour also where variables are unknown', () => {
+    for (const [, before] of picture.matchAll(/(.{12})[\w-]+:var\(/gu))
+      expect(before).toMatch(/:#\w{3,6};$/u);
+  });
+});
+
 describe("the page's colours", () => {
   it.each(written)('make %s readable on %s in light and dark themes', (ink, ground) => {
     const above = pairs.get(ink ?? '');

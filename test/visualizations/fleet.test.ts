@@ -172,6 +172,9 @@ describe("a problem's cause", () => {
     expect(failed('The process exited with code 1. It wrote: Error: no database')).toBe(
       'Error: no database. The process exited with code 1.',
     );
+    expect(
+      failed('The request to https://a.example/mcp failed: getaddrinfo ENOTFOUND a.example.'),
+    ).toBe('getaddrinfo ENOTFOUND a.example. The request to https://a.example/mcp failed.');
   });
 
   it('leaves out the place of an invalid entry, which the panel shows', () => {
@@ -230,6 +233,21 @@ describe("a recording's problems", () => {
     expect(problemFrom(records, 2, 1)?.n).toBe(4);
     expect(problemFrom(records, 4, -1)?.n).toBe(2);
     expect(problemFrom(records, 8, 1)).toBeUndefined();
+  });
+
+  it('count from the moment at which the charts have followed the status', () => {
+    const entered = (): InspectionRecord => {
+      n += 1;
+      return { kind: 'state', n, t: n, actor: 'x:4', life: 'active', leaves: [] };
+    };
+    const other = (): InspectionRecord => {
+      n += 1;
+      return { kind: 'event', n, t: n, to: 'x:4', type: 'slot.granted' };
+    };
+    const records = fresh(() => seen('db', 'failed'), entered, entered, other, entered);
+    expect(problemsIn(records).map((each) => each.n)).toEqual([3]);
+    expect(openingMoment(records, isRoot)).toMatchObject({ n: 3, server: 'db' });
+    expect(problemFrom(records, 3, 1)).toBeUndefined();
   });
 
   it('decide where it opens: at the first failure, the first problem, or before the stop', () => {

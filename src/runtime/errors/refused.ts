@@ -39,8 +39,8 @@ export function outOfTime(
   return new TroupeError(
     isBusy ? 'OVERLOADED' : 'CONNECTING',
     isBusy
-      ? `Server ${server} was busy with other calls until the end of the call's deadline. Call again later, or allow more time with --timeout.`
-      : `Server ${server} was still ${state}${why} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
+      ? `Server ${server} was busy with other calls until the end of the call's deadline. Call again later, or allow more time with timeoutMs (--timeout).`
+      : `Server ${server} was still ${state}${why} at the end of the call's deadline. Call again, or allow more time with timeoutMs (--timeout).`,
     { server, retryable: true },
   );
 }

@@ -39,6 +39,7 @@ const optionsSchema = z
   .strictObject({
     sources: z.array(
       z.union([file, z.strictObject({ file, scope: z.enum(fileScopes).optional() })]),
+      { error: "is a list of files, such as ['troupe.json']" },
     ),
     plugins: pluginSources,
     rules: z.array(aFunction),

@@ -18,7 +18,7 @@ export function causeOf(status: ServerStatus): string | undefined {
   const { name, source, lastError, action } = status;
   if (lastError === undefined) return action;
   const message = withoutPlace(lastError.message, source.file);
-  return explanationFirst(withoutStart(message, `mcpServers.${name}.`));
+  return reasonFirst(explanationFirst(withoutStart(message, `mcpServers.${name}.`)));
 }
 
 /** What the process wrote explains more than how it ended, and a line may be cut. */
@@ -26,6 +26,12 @@ function explanationFirst(message: string): string {
   const [end = '', explanation] = message.split(' It wrote: ');
   if (explanation === undefined) return message;
   return `${explanation.replace(/\.$/u, '')}. ${end}`;
+}
+
+/** The request to a server is the same in every failure; only the reason is new. */
+function reasonFirst(message: string): string {
+  const [, request, reason] = /^(The request to \S+ failed): (.+?)\.?$/su.exec(message) ?? [];
+  return request === undefined ? message : `${reason}. ${request}.`;
 }
 
 /** Without the file and line, which the panel shows: what is wrong comes first. */

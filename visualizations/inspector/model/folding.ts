@@ -82,8 +82,8 @@ export function unfoldedParts(
   );
 }
 
-/** Smaller text is hard to read. */
-const readableScale = 0.85;
+/** The names of states, of 13 pixels, can still be read. */
+const readableScale = 0.72;
 
 /**
  * The parts to unfold in an overview: the user's choices, and of the active path what leaves the
@@ -109,6 +109,16 @@ export function unfoldedInOverview(
     if (fits(unfolded)) return unfolded;
   }
   return unfolding(0);
+}
+
+/** The choices, and unfolds what a way passes and the user did not fold. */
+export function unfoldingWay(
+  choices: FoldChoices,
+  parts: readonly PartFacts[],
+  passed: readonly string[],
+): FoldChoices {
+  const crossed = parts.filter(({ path }) => isOnActivePath(path, passed));
+  return new Map([...crossed.map(({ path }) => [path, true] as const), ...choices]);
 }
 
 /** The parts that are wanted, in parts that are. */

@@ -14,7 +14,7 @@ export interface ProblemMoment {
 /** Every change of a server into a state that is a problem, oldest first. */
 export function problemsIn(records: readonly InspectionRecord[]): readonly ProblemMoment[] {
   const troubled = new Map<string, string>();
-  return records.flatMap((record) => {
+  return records.flatMap((record, place) => {
     if (record.kind === 'gone') troubled.delete(record.server);
     if (record.kind !== 'status') return [];
     const { name, state } = record.status;
@@ -22,8 +22,20 @@ export function problemsIn(records: readonly InspectionRecord[]): readonly Probl
     if (isProblem(record.status)) troubled.set(name, state);
     else troubled.delete(name);
     const isNew = isProblem(record.status) && before !== state;
-    return isNew ? [{ n: record.n, server: name, isFailure: toneOf[state] === 'bad' }] : [];
+    if (!isNew) return [];
+    const n = settledAfter(records, place);
+    return [{ n, server: name, isFailure: toneOf[state] === 'bad' }];
   });
+}
+
+/**
+ * The moment at which the charts have followed a status. A status is published while its chart still takes the
+ * step, so the states that the chart and its session enter are recorded directly after it.
+ */
+function settledAfter(records: readonly InspectionRecord[], place: number): number {
+  let end = place;
+  while (records[end + 1]?.kind === 'state') end += 1;
+  return records[end]?.n ?? 0;
 }
 
 /** The next problem after a moment, or the last one before it. */

@@ -11,6 +11,7 @@ import {
   pictureFile,
   unfoldedInOverview,
   unfoldedParts,
+  unfoldingWay,
 } from '../../model/folding.ts';
 import { usePage } from '../../page/store.ts';
 import { Empty } from '../controls.tsx';
@@ -36,13 +37,17 @@ export function ActorPicture(props: Shown) {
   const isDetailed = usePage((state) => state.isDetailed);
   const scope = isDetailed ? 'details' : width < narrowPixels ? 'narrow' : 'overview';
   const [choices, setChoices] = useState<FoldChoices>(new Map());
-  const to = usePage((state) => (state.way?.actor === actor.actor ? state.way.to : undefined));
+  const way = usePage((state) => (state.way?.actor === actor.actor ? state.way : undefined));
   const unfolded = useMemo(() => {
+    const { to, found } = way ?? {};
     const shown = to === undefined ? actor.leaves : [...actor.leaves, to];
+    const steps = found?.steps?.flatMap(({ leaves }) => leaves) ?? [];
+    const passed = steps.length === 0 ? [] : [...shown, ...steps];
+    const wanted = unfoldingWay(choices, picture.parts, passed);
     return isDetailed
-      ? unfoldedParts(picture, shown, choices)
-      : unfoldedInOverview(picture, shown, choices, { scope, frame: { width, height } });
-  }, [picture, actor.leaves, to, choices, isDetailed, scope, width, height]);
+      ? unfoldedParts(picture, shown, wanted)
+      : unfoldedInOverview(picture, shown, wanted, { scope, frame: { width, height } });
+  }, [picture, actor.leaves, way?.to, way?.found, choices, isDetailed, scope, width, height]);
   const file = pictureFile(picture, unfolded, scope);
   const { text, isMissing } = useDrawn(picture, file, scope);
   return (

@@ -24,6 +24,12 @@ export interface Fold {
   readonly isFixed: boolean;
 }
 
+/** A taken transition, and the event that took it. */
+export interface NamedTransition {
+  readonly transition: string;
+  readonly trigger: string;
+}
+
 /** The element under the pointer or with the focus. */
 export type Target =
   | { readonly kind: 'state'; readonly path: string }
@@ -38,8 +44,10 @@ export class ChartDrawing {
   readonly #numbers = svgElement('g', { class: 'way-numbers' });
   /** The line of each folded state of an overview, and its text while nothing is active inside. */
   readonly #insides = new Map<string, { readonly line: SVGTextElement; readonly text: string }>();
-  /** The labels that name a taken event, with their own text. */
+  /** The labels that name another event than their own first one, with their own text. */
   readonly #labels = new Map<SVGTextElement, string>();
+  #path: readonly NamedTransition[] = [];
+  #way: readonly NamedTransition[] = [];
   #folds: readonly Fold[] = [];
 
   /** A read-only picture is one image, whose parts cannot be pressed. */
@@ -90,19 +98,31 @@ export class ChartDrawing {
    * Marks the transitions on the path to the active states. A label of an overview, which stands for
    * several events, then names the one that was taken.
    */
-  showPath(path: readonly { readonly transition: string; readonly trigger: string }[]): void {
+  showPath(path: readonly NamedTransition[]): void {
     for (const old of this.svg.querySelectorAll('.path')) old.classList.remove('path');
+    for (const { transition } of path)
+      for (const arrow of this.#arrows.get(transition) ?? []) arrow.classList.add('path');
+    this.#path = path.toReversed();
+    this.#nameEvents();
+  }
+
+  /** Names the events of the path on labels that stand for several, and over them those of the way. */
+  #nameEvents(): void {
     for (const [line, text] of this.#labels) line.textContent = text;
     this.#labels.clear();
-    for (const { transition, trigger } of path.toReversed()) {
+    for (const { transition, trigger } of [...this.#path, ...this.#way]) {
       for (const arrow of this.#arrows.get(transition) ?? []) {
-        arrow.classList.add('path');
-        const text = arrow.textContent ?? '';
+        const text = this.#textOf(arrow);
         if (!(arrow instanceof SVGTextElement) || !severalEvents.test(text)) continue;
-        if (!this.#labels.has(arrow)) this.#labels.set(arrow, text);
+        this.#labels.set(arrow, text);
         arrow.textContent = centred(trigger, text.length);
       }
     }
+  }
+
+  #textOf(arrow: SVGGElement): string {
+    const own = arrow instanceof SVGTextElement ? this.#labels.get(arrow) : undefined;
+    return own ?? arrow.textContent ?? '';
   }
 
   /**
@@ -111,7 +131,7 @@ export class ChartDrawing {
    * @param only - place of the step to show alone
    */
   showWay(
-    steps: readonly (readonly string[])[],
+    steps: readonly (readonly NamedTransition[])[],
     only: number | undefined,
     to: string | undefined,
   ): void {
@@ -119,10 +139,13 @@ export class ChartDrawing {
     this.#numbers.replaceChildren();
     this.svg.classList.toggle('has-way', steps.length > 0);
     if (to !== undefined) this.states.get(to)?.classList.add('on-way');
+    const shown = [...steps.entries()].filter(([place]) => only === undefined || only === place);
+    // The first step that takes an arrow names it.
+    this.#way = shown.flatMap(([, edges]) => edges).toReversed();
+    this.#nameEvents();
     const numbers = new Map<SVGGElement, number[]>();
-    for (const [place, edges] of steps.entries()) {
-      if (only !== undefined && only !== place) continue;
-      const arrows = edges.flatMap((edge) => this.#arrows.get(edge) ?? []);
+    for (const [place, edges] of shown) {
+      const arrows = edges.flatMap(({ transition }) => this.#arrows.get(transition) ?? []);
       for (const arrow of arrows) arrow.classList.add('on-way');
       const drawn = arrows.find((arrow) => arrow.querySelector('.way') !== null);
       if (drawn !== undefined) numbers.set(drawn, [...(numbers.get(drawn) ?? []), place + 1]);

@@ -2,7 +2,7 @@
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
+import type { PicturedActor, WayView } from '../../../../src/domain/host/inspection.ts';
 import {
   type MachineFacts,
   type PictureFacts,
@@ -59,7 +59,7 @@ export function ChartStage(props: ChartStageProps) {
     drawing.nameInside(actor.leaves);
   }, [drawing, lit]);
   usePath(drawing, props);
-  useWay(drawing, actor);
+  useWay(drawing, actor, machine);
   useLayoutEffect(() => drawing.choose(pinned ?? pointed), [drawing, pinned, pointed]);
   useMoves(drawing, actor, isFork);
   useTimers(drawing, actor, machine);
@@ -163,11 +163,17 @@ function usePath(drawing: ChartDrawing, props: ChartStageProps): void {
 }
 
 /** Numbers the steps of the way to a state on their arrows. */
-function useWay(drawing: ChartDrawing, actor: PicturedActor): void {
+function useWay(drawing: ChartDrawing, actor: PicturedActor, machine: MachineFacts): void {
   const way = usePage((state) => (state.way?.actor === actor.actor ? state.way : undefined));
   useLayoutEffect(
-    () => drawing.showWay(way?.found?.steps?.map(({ edges }) => edges) ?? [], way?.step, way?.to),
-    [drawing, way],
+    () => drawing.showWay(stepsOf(way?.found, machine), way?.step, way?.to),
+    [drawing, way, machine],
+  );
+}
+
+function stepsOf(found: WayView | undefined, { transitions }: MachineFacts) {
+  return (found?.steps ?? []).map(({ edges }) =>
+    edges.map((edge) => ({ transition: edge, trigger: transitions[edge]?.trigger ?? edge })),
   );
 }
 

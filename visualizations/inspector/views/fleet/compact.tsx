@@ -1,6 +1,7 @@
 /** A server in the compact list: a line with its cause for a problem, otherwise a chip. */
 
 import { memo } from 'preact/compat';
+import { spoken } from '../../model/announcements.ts';
 import { causeOf } from '../../model/cause.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { toneOf } from '../../model/state-tones.ts';
@@ -39,17 +40,17 @@ export const ServerLine = memo(function ServerLine(props: TileProps) {
 export const ServerChip = memo(function ServerChip(props: TileProps) {
   const { status } = props;
   const { name, state, reason, circuit } = status;
-  const words = circuit === 'closed' ? undefined : `circuit ${circuit}`;
+  const words = circuit === 'closed' ? undefined : `circuit ${spoken(circuit)}`;
   return (
     <button
       {...tileAttributes(props)}
       class={`server-chip tone-${toneOf[state]}`}
-      title={`${shownLine(name, 200)}: ${state}${reason === undefined ? '' : `, ${reason}`}`}
+      title={`${shownLine(name, 200)}: ${spoken(state)}${reason === undefined ? '' : `, ${spoken(reason)}`}`}
     >
       <StateMark state={state} />
       <span class="tile-name">{shownLine(name, 80)}</span>
       <span class={words === undefined ? 'soft' : 'fact-bad'}>
-        {words ?? (state === 'ready' ? toolCount(status) : state)}
+        {words ?? (state === 'ready' ? toolCount(status) : spoken(state))}
       </span>
     </button>
   );

@@ -1,0 +1,8 @@
+import { describe, expect, it } from 'vitest';
+import { createTroupe } from '../../../src/runtime/create-troupe.ts';
+
+describe('the option sources', () => {
+  it('shows a list when it is something else', () => {
+    expect(() => createTroupe({ sources: 'troupe.json' as never })).toThrow("['troupe.json']");
+  });
+});
