@@ -35,8 +35,8 @@ export interface CliSession {
 export interface CommandDefinition<Flags = never> {
   /** Name and arguments, in commander's notation: `status [server]`. */
   readonly usage: string;
-  /** Another name of the command. */
-  readonly alias?: string;
+  /** Other names of the command. */
+  readonly aliases?: readonly string[];
   /** One sentence for the list of commands. */
   readonly summary: string;
   /** Added to the summary in the command's own help. */

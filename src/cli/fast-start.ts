@@ -48,7 +48,9 @@ export async function runLine(host: CliHost): Promise<number> {
 /** Returns undefined for a line that the whole program has to read. */
 export function readPlainLine([name, ...rest]: readonly string[]): PlainLine | undefined {
   if (name === undefined) return undefined;
-  const command = plainCommands.find((each) => nameOf(each) === name || each.alias === name);
+  const command = plainCommands.find(
+    (each) => nameOf(each) === name || each.aliases?.includes(name),
+  );
   if (command === undefined) return undefined;
   const known = new Map([...commonFlags, ...(command.options ?? [])].map((it) => [longOf(it), it]));
   const words: string[] = [];

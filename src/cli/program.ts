@@ -2,6 +2,7 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { printableLine } from '../policies/text/printable.ts';
+import { withDashes } from './add-words.ts';
 import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, type FlagDefinition, nameOf } from './command.ts';
 import { approvalCommands } from './commands/approve.ts';
@@ -84,7 +85,7 @@ export async function runCli(host: CliHost): Promise<number> {
     short = { operands, options };
   });
   try {
-    await program.parseAsync([...host.argv], { from: 'user' });
+    await program.parseAsync([...withDashes(host.argv, commands)], { from: 'user' });
     if (short !== undefined) await runShortForm(program, host, short);
     return exitCode;
   } catch (error) {
@@ -162,7 +163,7 @@ function addCommand(
     .summary(definition.summary)
     .description(`${definition.summary}${details}`)
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
-  if (definition.alias !== undefined) command.alias(definition.alias);
+  if (definition.aliases !== undefined) command.aliases([...definition.aliases]);
   command.exitOverride((error) => {
     throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${nameOf(definition)}`);
   });

@@ -7,6 +7,7 @@ import { argumentsError } from '../domain/user-errors.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { parsedJson } from '../policies/parsed-json.ts';
 import { closestName } from '../policies/text/closest-name.ts';
+import { printableLine } from '../policies/text/printable.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 export type ToolArguments = Readonly<Record<string, unknown>>;
@@ -42,6 +43,19 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
   return Object.fromEntries(values);
 }
 
+/** One line for each argument that the schema neither lists nor declares open. */
+export function unlistedNotes(args: ToolArguments, schema: Schema): readonly string[] {
+  const isOpen = schema['additionalProperties'] !== undefined || 'patternProperties' in schema;
+  if (isOpen || !isRecord(schema['properties'])) return [];
+  const known = Object.keys(schema['properties']);
+  const listed = known.length === 0 ? 'no arguments' : known.join(', ');
+  return Object.keys(args)
+    .filter((key) => !known.includes(key))
+    .map((key) =>
+      printableLine(`the tool does not list ${key}, which is sent anyway; it lists ${listed}`, 500),
+    );
+}
+
 /**
  * Parses the text of `--args`: one JSON object.
  * @throws TroupeError `INVALID_ARGUMENTS`
@@ -67,6 +81,9 @@ function pairsOf(words: readonly string[], known: ReadonlyMap<string, Schema>): 
   const free = [...known.keys()].filter((key) => !taken.has(key)).values();
   return words.map((word, index): Pair => {
     const key = named[index]?.[0] ?? free.next().value;
+    const isObject = named[index] === undefined && isRecord(parsedJson(word));
+    if (isObject && !typesOf(known.get(key ?? '') ?? {}).has('object'))
+      throw argumentsError(`pass all arguments as one JSON object with --args: --args '${word}'`);
     if (key === undefined)
       throw argumentsError(`the tool has no argument for ${word}; write key=value, or use --args`);
     return named[index] ?? [key, word];

@@ -1,4 +1,4 @@
-/** Finds server and tool in the words of a command: `SERVER TOOL …` or `SERVER.TOOL …`. */
+/** Finds server and tool in the words of a command: `SERVER TOOL …`, `SERVER.TOOL …` or `SERVER/TOOL …`. */
 
 import { usageError } from '../domain/user-errors.ts';
 import { closestName } from '../policies/text/closest-name.ts';
@@ -12,9 +12,9 @@ export interface ToolTarget {
   readonly rest: readonly string[];
 }
 
-/** Whether `server.tool` may be meant, so that the servers' names are needed. */
+/** Whether `server.tool` or `server/tool` may be meant, so that the servers' names are needed. */
 export function mayBeJoined(word: string): boolean {
-  return word.indexOf('.') > 0;
+  return /^[^./][^./]*[./]/u.test(word);
 }
 
 /**
@@ -33,7 +33,12 @@ export function toolTarget(words: readonly string[], names: readonly string[]): 
     : { server: first, rest };
   if (names.includes(first) || !mayBeJoined(first)) return split;
   const joined = names
-    .filter((name) => first.startsWith(`${name}.`) && first.length > name.length + 1)
+    .filter(
+      (name) =>
+        /^[./]/u.test(first.slice(name.length)) &&
+        first.startsWith(name) &&
+        first.length > name.length + 1,
+    )
     .map((server): ToolTarget & { tool: string } => ({
       server,
       tool: first.slice(server.length + 1),
@@ -47,10 +52,10 @@ export function toolTarget(words: readonly string[], names: readonly string[]): 
     );
   }
   if (joined[0] !== undefined) return joined[0];
-  const isMistyped = closestName(first.slice(0, first.indexOf('.')), names) !== undefined;
+  const isMistyped = closestName(first.slice(0, first.search(/[./]/u)), names) !== undefined;
   if (isSplit && !isMistyped) return split;
-  // Neither a server's name nor one with a tool: the part before the dot is the likelier mistake.
-  const at = first.indexOf('.');
+  // Neither a server's name nor one with a tool: the part before the mark is the likelier mistake.
+  const at = first.search(/[./]/u);
   return { server: first.slice(0, at), tool: first.slice(at + 1), rest };
 }
 

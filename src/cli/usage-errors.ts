@@ -31,6 +31,14 @@ export function usageErrorOf(error: CommanderError, help: string): TroupeError {
     return usageError(`${printableLine(value, 100)} is not ${kind}; ${next}`);
   }
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
-  const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
+  const next =
+    meant === undefined ? `${asArgument(said, help)}see ${help}` : `did you mean ${meant}?`;
   return usageError(printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage));
+}
+
+/** Says how to write an argument of a tool, a prompt or a form that was written as a flag. */
+function asArgument(said: string, help: string): string {
+  const [, option] = /^unknown option '--([\w.-]+)/u.exec(said) ?? [];
+  const takesArguments = /\b(?:call|prompt|answer)$/u.test(help);
+  return option !== undefined && takesArguments ? `write an argument as ${option}=VALUE, or ` : '';
 }

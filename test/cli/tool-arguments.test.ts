@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { argumentsFromJson, argumentsFromWords } from '../../src/cli/tool-arguments.ts';
+import {
+  argumentsFromJson,
+  argumentsFromWords,
+  unlistedNotes,
+} from '../../src/cli/tool-arguments.ts';
 
 const schema = {
   type: 'object',
@@ -52,6 +56,24 @@ describe('tool arguments', () => {
     expect(() => argumentsFromWords(['hi'], { properties: {} })).toThrow(
       'the tool has no argument for hi; write key=value, or use --args',
     );
+  });
+
+  it('name --args for a JSON object in place of the arguments', () => {
+    expect(() => read('{"text":"a"}')).toThrow(`--args '{"text":"a"}'`);
+    expect(argumentsFromWords(['{"a":1}'], { properties: { o: { type: 'object' } } })).toEqual({
+      o: { a: 1 },
+    });
+  });
+
+  it('are noted when the schema does not list them', () => {
+    const properties = { a: {}, b: {} };
+    expect(unlistedNotes({ a: 1, c: 3 }, { properties })).toEqual([
+      'the tool does not list c, which is sent anyway; it lists a, b',
+    ]);
+    expect(unlistedNotes({ c: 3 }, { properties: {} })).toHaveLength(1);
+    expect(unlistedNotes({ c: 3 }, { properties, additionalProperties: true })).toEqual([]);
+    expect(unlistedNotes({ c: 3 }, { properties, patternProperties: {} })).toEqual([]);
+    expect(unlistedNotes({ c: 3 }, { type: 'object' })).toEqual([]);
   });
 
   it('take a colon after a known key', () => {

@@ -96,6 +96,32 @@ it('up shows servers the folders of --root', async () => {
 });
 
 describe('commands alongside a running troupe', () => {
+  it('check a call without arguments before it is sent, and find a tool behind a slash', async () => {
+    const sent: unknown[] = [];
+    const schema = { properties: { a: { type: 'number' } }, required: ['a'] };
+    const { folder } = await upHere(
+      createStandIn({
+        servers: [statusOf('db', { tools: 1 })],
+        tools: [toolOf('db', 'add', schema)],
+        answer: (args) => Promise.resolve(reportOf(String(sent.push(args)))),
+      }),
+    );
+    for (const words of [['db', 'add'], ['db.add'], ['db/add']]) {
+      const run = await runCliHere(['call', ...words], { folder });
+      expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('add a=…') });
+    }
+    expect(sent).toEqual([]);
+    const run = await runCliHere(['db/add', 'a=1', 'c=3'], { folder });
+    expect(run).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('not list c') });
+    // --args is sent as it is.
+    expect((await runCliHere(['call', 'db/add', '--args', '{}'], { folder })).exitCode).toBe(0);
+  });
+
+  it.each(['ls', 'ps', 'list'])('list servers under the name %s', async (name) => {
+    const { folder } = await upHere(createStandIn({ servers: [statusOf('db')] }));
+    expect((await runCliHere([name], { folder })).stdout).toContain('db');
+  });
+
   it('query the troupe', async () => {
     const { folder } = await upHere(
       createStandIn({

@@ -4,39 +4,50 @@ import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
-import { createPrompt } from './terminal.ts';
+import { createPrompt, readChoice } from './terminal.ts';
 
 /**
  * Returns the requests that the user agrees to. Without a terminal, as under an agent with a shell, no input
  * counts as yes. Ctrl-C and the end of the input count as no for all that follow.
  *
- * @param requests - all of them have been shown
+ * @param show - shows a request, right before the question about it
  * @throws TroupeError `USAGE` without a terminal
  */
 export async function agreedOf(
   session: CliSession,
   requests: readonly ApprovalRequest[],
+  show: (request: ApprovalRequest) => void,
 ): Promise<readonly ApprovalRequest[]> {
   const [first] = requests;
   if (first === undefined) return [];
+  const isSeveral = requests.length > 1;
   const ignoreInterrupt = { onInterrupt: () => undefined };
   // Without a terminal on stdout, the user has not seen what would run.
   const prompt = session.output.interactive
-    ? createPrompt(session, ignoreInterrupt, undefined, (text: string, { read }) => read(text))
+    ? createPrompt(session, ignoreInterrupt, undefined, (text: string, terminal) =>
+        readChoice(
+          terminal,
+          text,
+          isSeveral ? /^(?:y(?:es)?|no?|q(?:uit)?|a(?:ll)?)$/u : /^(?:y(?:es)?|no?)$/u,
+        ),
+      )
     : undefined;
-  if (prompt === undefined) throw cannotAsk(requests, first);
+  if (prompt === undefined) {
+    for (const request of requests) show(request);
+    throw cannotAsk(requests, first);
+  }
   const agreed: ApprovalRequest[] = [];
-  const isSeveral = requests.length > 1;
   if (isSeveral)
     session.output.note('y = yes, n = no, a = yes to this and all that follow, q = no to them');
   for (const [index, request] of requests.entries()) {
     const choices = isSeveral ? ` (${index + 1} of ${requests.length})? [y/N/a/q] ` : '? [y/N] ';
     const question = `approve ${quotedWord(request.server)}${choices}`;
-    const answer = (await prompt(question, new AbortController()))?.trim().toLowerCase();
+    show(request);
+    const answer = await prompt(question, new AbortController());
     if (answer === undefined) return agreed;
-    if (isSeveral && /^q(?:uit)?$/u.test(answer)) return agreed;
-    if (isSeveral && /^a(?:ll)?$/u.test(answer)) return [...agreed, ...requests.slice(index)];
-    if (/^y(?:es)?$/u.test(answer)) agreed.push(request);
+    if (answer.startsWith('q')) return agreed;
+    if (answer.startsWith('a')) return [...agreed, ...requests.slice(index)];
+    if (answer.startsWith('y')) agreed.push(request);
   }
   return agreed;
 }

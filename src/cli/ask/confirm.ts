@@ -2,7 +2,7 @@
 
 import { usageError } from '../../domain/user-errors.ts';
 import type { CliSession } from '../command.ts';
-import { createPrompt } from './terminal.ts';
+import { createPrompt, readChoice } from './terminal.ts';
 
 /** Whether a user sees our output and can answer: agents and scripts have no terminal. */
 export function isAtTerminal({ host, output }: CliSession): boolean {
@@ -17,10 +17,12 @@ export function isAtTerminal({ host, output }: CliSession): boolean {
 export async function isAgreed(session: CliSession, question: string): Promise<boolean> {
   const ignoreInterrupt = { onInterrupt: () => undefined };
   const prompt = isAtTerminal(session)
-    ? createPrompt(session, ignoreInterrupt, '', (text: string, { read }) => read(text))
+    ? createPrompt(session, ignoreInterrupt, '', (text: string, terminal) =>
+        readChoice(terminal, text, /^(?:y(?:es)?|no?)$/u),
+      )
     : undefined;
   if (prompt === undefined)
     throw usageError('cannot ask without a terminal; use --yes to write this');
   const answer = await prompt(`${question} [y/N] `, new AbortController());
-  return /^y(?:es)?$/iu.test(answer?.trim() ?? '');
+  return answer?.startsWith('y') ?? false;
 }

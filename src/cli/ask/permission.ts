@@ -3,7 +3,7 @@
 import type { PermissionAnswer, PermissionRequest } from '../../domain/permission.ts';
 import { printableLine, spelledOut, spelledOutWithin } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
-import { createPrompt, type Terminal } from './terminal.ts';
+import { createPrompt, readChoice, type Terminal } from './terminal.ts';
 
 type CallQuestion = Pick<PermissionRequest, 'server' | 'tool' | 'arguments'> &
   Partial<Pick<PermissionRequest, 'description'>>;
@@ -35,11 +35,12 @@ async function ask(question: CallQuestion, { say, read }: Terminal): Promise<Per
   const isWhole = part === spelledOut(all);
   const more = isWhole ? '' : 'a = show all arguments, ';
   for (;;) {
-    const line = await read(
-      `  ${more}y = yes, t = always this tool, s = always this server, Enter = no > `,
+    const said = await readChoice(
+      { say, read },
+      `  [${more}y = yes, t = always this tool, s = always this server, Enter = no] > `,
+      isWhole ? /^(?:y(?:es)?|no?|t|s)$/u : /^(?:y(?:es)?|no?|t|s|a)$/u,
     );
-    const said = line?.trim().toLowerCase() ?? '';
-    if (isWhole || said !== 'a') return answers[said] ?? 'deny';
+    if (said !== 'a') return answers[said?.charAt(0) ?? ''] ?? 'deny';
     say(`  arguments: ${spelledOut(all)}`);
   }
 }

@@ -15,7 +15,13 @@ import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { CliSession } from '../command.ts';
 import type { Launch } from '../launch.ts';
-import { createPrompt, interruptThis, type PromptOptions, type Terminal } from './terminal.ts';
+import {
+  createPrompt,
+  interruptThis,
+  type PromptOptions,
+  readChoice,
+  type Terminal,
+} from './terminal.ts';
 
 const nameLength = 100;
 const wordsLength = 500;
@@ -77,14 +83,15 @@ async function ask(
     ? 'done there, continue? [y/N, o = open it in the browser]'
     : 'answer it? [y/N]';
   for (;;) {
-    const choice = (await terminal.read(`  ${wish} `))?.trim().toLowerCase();
+    const answers = isAddress ? /^(?:y(?:es)?|no?|o)$/u : /^(?:y(?:es)?|no?)$/u;
+    const choice = await readChoice(terminal, `  ${wish} `, answers);
     if (choice === undefined) return cancelled;
     if (isAddress && choice === 'o') {
       if (!(await open(question.url)))
         terminal.say('  cannot start a browser; open the address yourself');
       continue;
     }
-    if (choice !== 'y' && choice !== 'yes') return { action: 'decline' };
+    if (!choice.startsWith('y')) return { action: 'decline' };
     return question.kind === 'form' ? fillIn(question.fields, terminal) : { action: 'accept' };
   }
 }

@@ -1,6 +1,7 @@
 /** Asks questions at a terminal, one at a time. */
 
 import { createInterface } from 'node:readline';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { CliHost } from '../cli-host.ts';
 import type { CliSession } from '../command.ts';
 
@@ -58,6 +59,19 @@ export function createPrompt<Question, Answer>(
     previous = answer.catch(() => undefined);
     return answer;
   };
+}
+
+/** Asks until the answer is one of `answers`, in lower case; '' for Enter. Undefined when the input ends. */
+export async function readChoice(
+  { say, read }: Terminal,
+  question: string,
+  answers: RegExp,
+): Promise<string | undefined> {
+  for (;;) {
+    const line = (await read(question))?.trim().toLowerCase();
+    if (line === undefined || line === '' || answers.test(line)) return line;
+    say(`  answer with one of the letters in brackets, not "${printableLine(line, 100)}"`);
+  }
 }
 
 function readLine(

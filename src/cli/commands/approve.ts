@@ -124,11 +124,9 @@ async function approve(
   flags: ApproveFlags,
 ): Promise<number> {
   const { output } = session;
-  const isSure = flags.yes === true || flags.fingerprint !== undefined;
   const open = requests.filter((each) => !isApproved(each, flags.fingerprint));
-  showRequests(session, open, flags);
   if (requests.length === 0) output.lines(['nothing needs approval']);
-  const agreed = isSure ? open : await agreedOf(session, open);
+  const agreed = await agreedTo(session, open, flags);
   const reports = new Map<string, DecisionReport>();
   for (const request of requests) {
     if (open.includes(request) && !agreed.includes(request)) continue;
@@ -155,6 +153,19 @@ async function approve(
   } else output.document({ decisions: all });
   noteUnsaved(session, all);
   return reports.size === requests.length ? 0 : waitingExitCode;
+}
+
+/** Shows the requests, and asks about them unless the flags say yes. */
+async function agreedTo(
+  session: CliSession,
+  open: readonly ApprovalRequest[],
+  flags: ApproveFlags,
+): Promise<readonly ApprovalRequest[]> {
+  const isSure = flags.yes === true || flags.fingerprint !== undefined;
+  if (!isSure)
+    return agreedOf(session, open, (request) => showRequests(session, open, flags, request));
+  showRequests(session, open, flags);
+  return open;
 }
 
 /** Whether there is nothing left to decide; another fingerprint than the approved one is refused. */
@@ -201,19 +212,19 @@ function noteUnsaved({ output }: CliSession, reports: readonly DecisionReport[])
   );
 }
 
+/** Shows all requests, or `only` one of them, with a blank line between them. */
 function showRequests(
   { launch, output }: CliSession,
   requests: readonly ApprovalRequest[],
   { details }: ApproveFlags,
+  only?: ApprovalRequest,
 ): void {
-  output.lines(
-    requests.flatMap((request, index) => [
-      ...(index === 0 ? [] : ['']),
-      ...(details === true
-        ? approvalLines(request)
-        : shortApprovalLines(request, launch.projectRoot)),
-    ]),
-  );
+  for (const request of only === undefined ? requests : [only]) {
+    if (request !== requests[0]) output.lines(['']);
+    output.lines(
+      details === true ? approvalLines(request) : shortApprovalLines(request, launch.projectRoot),
+    );
+  }
 }
 
 function listWaiting(

@@ -10,11 +10,16 @@ import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlArgs } from '../control/schemas.ts';
 import { checkName } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
-import { listedTool, type UsedServer, usedTool } from '../run/used-tool.ts';
+import { listedTool, listedTools, type UsedServer, usedTool } from '../run/used-tool.ts';
 import type { UsedTroupe } from '../run/used-troupe.ts';
 import { withTroupe } from '../run/with-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
-import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
+import {
+  argumentsFromJson,
+  argumentsFromWords,
+  type ToolArguments,
+  unlistedNotes,
+} from '../tool-arguments.ts';
 
 /** The exit code when the tool reports an error in its result. */
 const toolErrorExitCode = 14;
@@ -49,16 +54,17 @@ export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: strin
     }
     const { timeoutMs } = session.launch;
     return withTroupe(session, used.target, async (troupe) => {
+      const named = { server, timeoutMs: used.timeoutMs };
       // A server of the command line has just been started, for which the call's own deadline may be short.
-      const needsSchema = words.length > 0 || typeof used.target === 'object';
-      const definition = needsSchema
-        ? await listedTool(session.launch, troupe, { server, timeoutMs: used.timeoutMs }, tool)
-        : undefined;
-      const args =
-        json ??
-        (definition === undefined || words.length === 0
-          ? {}
-          : argumentsFromWords(words, definition.inputSchema));
+      const needsTool = words.length > 0 || typeof used.target === 'object';
+      const definition = needsTool
+        ? await listedTool(session.launch, troupe, named, tool)
+        : // With --args, the user may know better than the schema.
+          json === undefined &&
+          (await listedTools(troupe, named)).find((each) => each.tool === tool);
+      const schema = definition ? definition.inputSchema : {};
+      const args = json ?? argumentsFromWords(words, schema);
+      for (const note of unlistedNotes(args, schema)) session.output.note(note);
       const open = session.host.openFile ?? openLater;
       const requestId =
         troupe.client === undefined ? undefined : answerHere(session, troupe.client, server, open);

@@ -22,6 +22,25 @@ export const helpCommand = (program: Command): CommandDefinition => ({
 
 const shownLength = 100;
 
+/** What users of other programs type, where the spelling alone would lead elsewhere. */
+const meant: Readonly<Record<string, string>> = {
+  authenticate: 'login',
+  config: 'check',
+  dashboard: 'inspect',
+  delete: 'remove',
+  exec: 'call',
+  install: 'add',
+  invoke: 'call',
+  rm: 'remove',
+  search: 'tools --search WORDS',
+  servers: 'status',
+  ui: 'inspect',
+  uninstall: 'remove',
+  validate: 'check',
+  watch: 'status --watch',
+  why: 'explain',
+};
+
 /**
  * Suggests the command that was probably meant.
  *
@@ -36,7 +55,8 @@ export function unknownCommand(
   // A word that was cut off is likelier than a letter that was left out.
   const [longer, ...rivals] = names.filter((each) => each.startsWith(name));
   const isCut = name.length > 1 && rivals.length === 0;
-  const closest = (isCut ? longer : undefined) ?? closestName(name, names);
+  const word = Object.hasOwn(meant, name) ? meant[name] : undefined;
+  const closest = word ?? (isCut ? longer : undefined) ?? closestName(name, names);
   const next = closest === undefined ? 'see troupe --help' : `did you mean ${closest}?`;
   return usageError(`unknown command '${printableLine(name, shownLength)}'; ${next}`);
 }

@@ -28,6 +28,7 @@ type Started = TroupeEvents['auth.started'];
 /** `login`: logs in to a remote server. */
 const loginCommand: CommandDefinition<LoginFlags> = {
   usage: 'login <server>',
+  aliases: ['auth'],
   summary: 'log in to a remote server in the browser',
   details:
     'Waits until the server has started with the login. Servers with the same address and account share it. Without a browser on this machine, use --device, which prints a short code to enter on any other device, if the issuer offers that; or --no-browser, which prints the address to open anywhere, and reads the address to which that browser was redirected.',

@@ -24,7 +24,7 @@ interface StatusFlags {
 /** `status`: a table of all servers, or everything about one. */
 export const statusCommand: CommandDefinition<StatusFlags> = {
   usage: 'status [server]',
-  alias: 'list',
+  aliases: ['list', 'ls', 'ps'],
   summary: 'show the state of all servers of the running troupe, or everything about one',
   details:
     'Servers that need attention come first when the table does not fit the window. --problems shows only those, ' +

@@ -56,6 +56,7 @@ interface UpFlags {
 /** `up`: runs the troupe in the foreground. */
 export const upCommand: CommandDefinition<UpFlags> = {
   usage: 'up',
+  aliases: ['run'],
   summary: 'run the servers in your settings in the foreground and show their state',
   details:
     "Without --config it reads your own troupe.json, and the project folder's troupe.json and .mcp.json. " +
@@ -190,9 +191,10 @@ async function showStart(
   }
   const waiting = snapshot.servers
     .filter(({ reason }) => reason === 'pendingApproval')
-    .map(({ name }) => `troupe approve ${printableLine(name, 100)}`)
-    .join(', ');
-  const next = waiting === '' ? '' : `; needs approval: ${waiting}`;
+    .map(({ name }) => printableLine(name, 100));
+  const which = waiting.length === 1 ? waiting[0] : '--all';
+  const many = waiting.length === 1 ? '' : `${waiting.length} servers `;
+  const next = waiting.length === 0 ? '' : `; ${many}need approval: troupe approve ${which}`;
   view.say(`servers: ${snapshot.servers.length}${next}`);
 }
 

@@ -211,19 +211,24 @@ describe('troupe approve for several servers', () => {
     ['y n y', ['a', 'c'], 10],
     ['n a', ['b', 'c'], 10],
     ['y q', ['a'], 10],
-    ['no nothing q', [], 10],
+    ['no q', [], 10],
+    ['what y q', ['a'], 10],
     // Ctrl-D ends the input.
     ['y \u0004', ['a'], 10],
   ])('asks about each at a terminal: %j approves %j', async (answers, approved, exitCode) => {
     const { folder, granted } = await crowd();
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const asked = startCliHere(['approve', '--all'], { folder, stdin, columns: 100 });
-    for (const [index, answer] of answers.split(' ').entries()) {
-      await asked.noted(`(${index + 1} of 3)? [y/N/a/q]`);
+    let about = 1;
+    for (const answer of answers.split(' ')) {
+      await asked.noted(`(${about} of 3)? [y/N/a/q]`);
+      if (answer !== 'what') about += 1;
       stdin.write(answer === '\u0004' ? answer : `${answer}\n`);
     }
     const run = await asked.finished;
-    expect(run.stdout.match(/^server +\w$/gmu)).toHaveLength(3);
+    // Each is shown above its own question, and not before.
+    const shown = answers === 'a' ? 1 : about - 1;
+    expect(run.stdout.match(/^server +\w$/gmu)).toHaveLength(shown);
     expect(granted()).toEqual(approved);
     expect(run.exitCode).toBe(exitCode);
   });

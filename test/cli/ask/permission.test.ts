@@ -46,11 +46,13 @@ describe('the permission prompt', () => {
     ['s ', 'allowServer'],
     ['', 'deny'],
     ['n', 'deny'],
-    ['whatever', 'deny'],
+    ['whatever|y', 'allow'],
+    ['yes', 'allow'],
   ])('reads %j as %s', async (line, answer) => {
     const { prompt, stdin, shown } = terminal(true);
     const asked = prompt?.(question, new AbortController());
-    stdin.write(`${line}\r`);
+    // Any other text is asked about again.
+    for (const each of line.split('|')) stdin.write(`${each}\r`);
     expect(await asked).toBe(answer);
     expect(shown()).toContain('Allow db to run query?');
     expect(shown()).toContain('{"sql":"select 1"}');
