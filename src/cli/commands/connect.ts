@@ -1,8 +1,9 @@
 import { type CommandDefinition, flag } from '../command.ts';
+import type { ConnectFlags } from '../connect/connect.ts';
 import { type HostName, hostNames } from '../connect/hosts.ts';
 
 /** `connect` and `disconnect`: whether another program starts `troupe serve`. */
-export const connectCommands: readonly CommandDefinition<{ readonly yes?: true }>[] = (
+export const connectCommands: readonly CommandDefinition<ConnectFlags>[] = (
   [true, false] as const
 ).map((wish) => {
   const verb = wish ? 'connect' : 'disconnect';
@@ -15,7 +16,17 @@ export const connectCommands: readonly CommandDefinition<{ readonly yes?: true }
       'Shows the change and asks before it writes. Comments and order stay, and the file as it was without troupe is kept beside the new one. It edits the settings of the user, never those of the project.',
     example: `troupe ${verb} cursor`,
     choices: hostNames,
-    options: [flag('--yes', 'write without asking')],
+    options: [
+      ...(wish
+        ? [
+            flag(
+              '--replace',
+              'also take out the servers that troupe runs as well; disconnect puts them back',
+            ),
+          ]
+        : []),
+      flag('--yes', 'write without asking'),
+    ],
     async run(session, [host = ''], flags) {
       const { connectHost } = await import('../connect/connect.ts');
       return connectHost(session, host as HostName, { ...flags, wish });

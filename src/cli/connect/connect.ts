@@ -3,8 +3,15 @@
 import { existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
+import { parse } from 'smol-toml';
+import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { changeSettings } from '../../config/edit-settings.ts';
+import { type DocumentOrigin, parseServerEntry } from '../../config/entry/server-entry.ts';
+import { convertSettings } from '../../config/formats/convert-settings.ts';
+import { readAnyTree } from '../../config/formats/settings-language.ts';
+import { parseInputs } from '../../config/inputs-section.ts';
 import { readTree, valueOf } from '../../config/settings-tree.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
@@ -15,11 +22,11 @@ import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { placeFactsOf } from '../import/discover.ts';
 import { serveWords } from '../import/init.ts';
-import { startsTroupe } from '../import/plan.ts';
-import { realOrPlanned } from '../launch.ts';
+import { type ImportSource, startsTroupe } from '../import/plan.ts';
+import { type Launch, realOrPlanned, sourcesOf } from '../launch.ts';
 import { orRefusal, replaceFile, textToEdit } from '../settings/target.ts';
 import { entryName, type Host, type HostName, hostOf } from './hosts.ts';
-import { type TomlTable, tomlEntry, withTomlEntry } from './toml-entry.ts';
+import { withTomlEntry } from './toml-entry.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -35,21 +42,29 @@ interface HostEdit {
   /** Absent: there is nothing to change. */
   readonly text?: string;
   readonly entry?: Entry;
+  /** Servers that troupe runs as well: those that the program still starts, and those that move. */
+  readonly doubled: readonly string[];
+  readonly moved: readonly string[];
+}
+
+export interface ConnectFlags {
+  readonly yes?: true;
+  readonly replace?: true;
 }
 
 /** Runs `troupe connect` and `troupe disconnect`. */
 export async function connectHost(
   session: CliSession,
   name: HostName,
-  { wish, yes = false }: { readonly wish: boolean; readonly yes?: boolean },
+  { wish, yes, replace }: ConnectFlags & { readonly wish: boolean },
 ): Promise<number> {
   const { output } = session;
-  const edit = await editOf(session, name, wish);
+  const edit = await editOf(session, name, wish, replace);
   const { file, place, before = '', text } = edit;
   const shown = printableLine(place, 500);
   if (text !== undefined) output.lines([shown, ...diffLines(before, text)]);
-  const question = `${wish ? 'add troupe to' : 'remove troupe from'} the settings of ${name}?`;
-  const isWritten = text !== undefined && (yes || (await isAgreed(session, question)));
+  const question = questionOf(edit, wish);
+  const isWritten = text !== undefined && (yes === true || (await isAgreed(session, question)));
   const backup = isWritten ? await write(edit, text) : undefined;
   const isDone = isWritten || text === undefined;
   output.document({
@@ -58,26 +73,128 @@ export async function connectHost(
     connected: isDone === wish,
     written: isWritten,
     ...defined({ backup, entry: edit.entry }),
+    doubled: edit.doubled,
+    moved: edit.moved,
   });
   if (!isDone) output.note('nothing is written');
   const done = wish ? 'connected' : 'disconnected';
   if (text === undefined) output.lines([`${name} is already ${done}: ${shown}`]);
   if (backup !== undefined)
     output.lines([`the file as it was without troupe is kept as ${printableLine(backup, 500)}`]);
+  if (edit.doubled.length > 0)
+    output.lines([
+      `${name} also starts ${edit.doubled.join(', ')} itself, so these run twice; troupe connect ${name} --replace takes them out of its settings`,
+    ]);
   if (isWritten) output.lines([`${done} ${name}; restart it to apply this`]);
   return 0;
 }
 
-async function editOf(session: CliSession, name: HostName, wish: boolean): Promise<HostEdit> {
+function questionOf({ host, moved }: HostEdit, wish: boolean): string {
+  const names = moved.join(', ');
+  const moves = names === '' ? '' : ` and ${wish ? 'take out' : 'put back'} ${names}`;
+  return `${wish ? 'add troupe to' : 'remove troupe from'} the settings of ${host}${moves}?`;
+}
+
+async function editOf(
+  session: CliSession,
+  name: HostName,
+  wish: boolean,
+  isReplacing = false,
+): Promise<HostEdit> {
   const host = hostOf(name, placeFactsOf(session));
   const { file } = host;
   const place = realOrPlanned(file);
   const before = await textToEdit(place, `cannot edit ${file}`);
   const entry = wish ? { ...host.more, ...gatewayOf(session) } : undefined;
   const present = entryIn(host, before);
-  const text = equalData(present, entry) ? undefined : editedText(host, before, entry);
   const isConnected = present !== undefined;
-  return { host: name, file, place, before, isConnected, ...defined({ text, entry }) };
+  const edit = { host: name, file, place, before, isConnected, ...defined({ entry }) };
+  if (!wish)
+    return {
+      ...edit,
+      doubled: [],
+      ...(await withoutTroupe(session, { ...edit, of: host, present })),
+    };
+  const doubled = await doubledIn(session, host, name, before);
+  const moved = isReplacing ? doubled : [];
+  const isSame = equalData(present, entry) && moved.length === 0;
+  const text = isSame ? undefined : editedText(host, before, entry, moved);
+  return { ...edit, doubled: isReplacing ? [] : doubled, moved, ...defined({ text }) };
+}
+
+/** The text without our entry, with the servers that `--replace` took out. */
+async function withoutTroupe(
+  session: CliSession,
+  {
+    of: host,
+    host: name,
+    place,
+    before,
+    present,
+  }: Pick<HostEdit, 'host' | 'place' | 'before'> & { readonly of: Host; readonly present: unknown },
+): Promise<Pick<HostEdit, 'moved' | 'text'>> {
+  if (before === undefined || present === undefined) return { moved: [] };
+  const plain = editedText(host, before, undefined);
+  const backup = backupOf(place);
+  const old = existsSync(backup) ? await textToEdit(backup, `cannot read ${backup}`) : undefined;
+  if (old === undefined || old === before) return { moved: [], text: plain };
+  const kept = serversIn(host, before);
+  const moved = (await doubledIn(session, host, name, old)).filter((each) => !(each in kept));
+  // Nothing else was edited since: every byte comes back.
+  if (editedText(host, old, present as Entry, moved) === before) return { moved, text: old };
+  let text = plain;
+  const entries = serversIn(host, old);
+  for (const each of moved) text = withEntry(host, text, each, entries[each] as Entry);
+  return { moved, text };
+}
+
+/** The names of servers in the program's own list that troupe runs, too, and that the program does not disable. */
+async function doubledIn(
+  { launch }: CliSession,
+  host: Host,
+  program: HostName,
+  text: string | undefined,
+): Promise<readonly string[]> {
+  if (text === undefined || text.trim() === '') return [];
+  const listed = serversIn(host, text);
+  const theirs = (await serversOf({ file: host.file, text, program }, launch)).filter(
+    ({ name, enabled }) => enabled && name in listed,
+  );
+  const ours = new Set<string>();
+  for (const { file } of sourcesOf(launch)) {
+    const reading = await readSettingsFile(file);
+    if (!('text' in reading)) continue;
+    for (const server of await serversOf({ file, text: reading.text }, launch))
+      if (server.enabled) ours.add(server.generation);
+  }
+  return theirs.filter(({ generation }) => ours.has(generation)).map(({ name }) => name);
+}
+
+/** The servers of a file, as if all stood in one: only then do equal ones have one generation. */
+async function serversOf(
+  source: ImportSource,
+  { projectRoot }: Launch,
+): Promise<readonly DesiredServer[]> {
+  const tree = await readAnyTree(source);
+  const conversion =
+    'fault' in tree
+      ? undefined
+      : convertSettings(
+          tree.root,
+          defined({ projectRoot, program: source.program, file: source.file }),
+        );
+  if (conversion === undefined || 'fault' in conversion) return [];
+  const { inputs } =
+    conversion.inputs === undefined ? { inputs: [] } : parseInputs(conversion.inputs);
+  const origin: DocumentOrigin = {
+    file: path.join(projectRoot, 'troupe.json'),
+    scope: 'config',
+    projectRoot,
+  };
+  return conversion.servers
+    .filter((member) => !startsTroupe(member.name, valueOf(member.node)))
+    .map((member) => parseServerEntry(member, origin, inputs).desired)
+    .filter(({ invalid }) => invalid === undefined);
 }
 
 /** Returns the path of the copy of the file as it was without us; undefined when there is none. */
@@ -85,12 +202,16 @@ async function write(
   { place, before, isConnected }: HostEdit,
   text: string,
 ): Promise<string | undefined> {
-  const backup = `${place}.before-troupe`;
+  const backup = backupOf(place);
   // With our entry, the file is not worth more than the copy that was made before we added it.
   const isKept = before === undefined || (isConnected && existsSync(backup));
   if (!isKept) await orRefusal(backup, () => copyFile(place, backup));
   await replaceFile(place, before, text);
   return existsSync(backup) ? backup : undefined;
+}
+
+function backupOf(place: string): string {
+  return `${place}.before-troupe`;
 }
 
 /** How the program starts us: by name where that is on PATH, otherwise by the path of this program. */
@@ -115,47 +236,62 @@ function cannotEdit(file: string, why: string): never {
  * Our entry in a file; undefined if there is none.
  * @throws TroupeError `INVALID_CONFIG` when another server has its name
  */
-function entryIn({ file, key, isToml }: Host, before: string | undefined): unknown {
-  const table = { holder: key, name: entryName };
-  const present = (isToml ? presentToml : presentJson)(file, before ?? '', table);
+function entryIn(host: Host, before: string | undefined): unknown {
+  const present = serversIn(host, before ?? '')[entryName];
   if (present === undefined || startsTroupe(entryName, present)) return present;
   return cannotEdit(
-    file,
-    `its "${entryName}" in ${key} does not run troupe serve; rename it to keep it, or remove it`,
+    host.file,
+    `its "${entryName}" in ${host.key} does not run troupe serve; rename it to keep it, or remove it`,
   );
 }
 
+/** The text with our entry, or without it, and without the servers that `moved` names. */
 function editedText(
-  { file, key, isToml }: Host,
+  host: Host,
   before: string | undefined,
   entry: Entry | undefined,
+  moved: readonly string[] = [],
 ): string {
-  const table = { holder: key, name: entryName };
+  // Ours comes first, so that the list is never empty.
+  const text = withEntry(host, before, entryName, entry);
+  return moved.reduce((rest, name) => withEntry(host, rest, name, undefined), text);
+}
+
+function withEntry(
+  { file, key, isToml }: Host,
+  before: string | undefined,
+  name: string,
+  entry: Entry | undefined,
+): string {
   const text = isToml
-    ? withTomlEntry(before ?? '', table, entry)
-    : changeSettings(before ?? '{}\n', [{ path: [key, entryName], value: entry }]);
+    ? withTomlEntry(before ?? '', { holder: key, name }, entry)
+    : changeSettings(before ?? '{}\n', [{ path: [key, name], value: entry }]);
   return text ?? cannotEdit(file, 'its content would change elsewhere; edit it by hand');
 }
 
-function presentToml(file: string, before: string, table: TomlTable): unknown {
+/** The program's own list of servers. */
+function serversIn({ file, key, isToml }: Host, before: string): Entry {
+  const content = isToml ? tomlContent(file, before) : jsonContent(file, before);
+  const servers = content[key];
+  return isRecord(servers) ? servers : {};
+}
+
+function tomlContent(file: string, before: string): Entry {
   try {
-    return tomlEntry(before, table);
+    return parse(before);
   } catch {
     return cannotEdit(file, 'it is not valid TOML; fix it');
   }
 }
 
-function presentJson(file: string, before: string, { holder, name }: TomlTable): unknown {
+function jsonContent(file: string, before: string): Entry {
   const tree = readTree(before.trim() === '' ? '{}' : before);
   if ('fault' in tree) return cannotEdit(file, `line ${tree.fault.line}: ${tree.fault.message}`);
   const content = valueOf(tree.root);
-  const servers = isRecord(content)
-    ? content[holder]
-    : cannotEdit(file, 'it is not an object; fix it');
-  return isRecord(servers) ? servers[name] : undefined;
+  return isRecord(content) ? content : cannotEdit(file, 'it is not an object; fix it');
 }
 
-/** The changed lines of two texts, which differ in one place. */
+/** The lines of two texts from the first to the last difference. */
 function diffLines(before: string, after: string): readonly string[] {
   const [old, now] = [before.split('\n'), after.split('\n')];
   let start = 0;

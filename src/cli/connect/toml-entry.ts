@@ -11,11 +11,6 @@ export interface TomlTable {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** @throws the parser's error for an invalid text */
-export function tomlEntry(text: string, table: TomlTable): unknown {
-  return entryOf(parse(text), table);
-}
-
 /**
  * Replaces the table by the entry, or removes it. The text is checked: undefined when the edit would change
  * anything else.

@@ -178,4 +178,59 @@ describe('troupe connect', () => {
     expect(refused).toMatchObject({ exitCode: 2 });
     expect(refused.stderr).toMatch(/cannot write .*mcp\.json\.before-troupe \(\w+\); /u);
   });
+
+  const doubles = {
+    ...files,
+    'claude-desktop': [
+      'home/.config/Claude/claude_desktop_config.json',
+      '{ "mcpServers": { "a": { "command": "a" } }, "x": 1 }\n',
+    ],
+    vscode: [
+      'home/.config/Code/User/mcp.json',
+      '{\n\t"servers": {\n\t\t"a": { "type": "stdio", "command": "a" }, // a\n\t\t"b": { "command": "b" }\n\t}\n}\n',
+    ],
+    zed: ['home/.config/zed/settings.json', '{ "context_servers": { "a": { "command": "a" } } }'],
+  } as const;
+
+  it.each(hostNames)('moves what troupe runs out of the settings of %s, and back', async (host) => {
+    const { put, run } = machine();
+    put(
+      'troupe.json',
+      '{ "mcpServers": { "a": { "command": "a", "args": [] }, "c": { "command": "c" } } }',
+    );
+    const [name, before] = doubles[host];
+    const file = put(name, before);
+    const plain = await run('connect', host, '--yes');
+    expect(plain.stdout).toContain(`${host} also starts a itself`);
+    expect(plain.stdout).toContain(`troupe connect ${host} --replace`);
+    const replaced = await run('connect', host, '--replace', '--yes', '--json');
+    expect(JSON.parse(replaced.stdout)).toMatchObject({ moved: ['a'], doubled: [] });
+    expect(readFileSync(file, 'utf8')).not.toMatch(/"command": ?"a"|command = "a"/u);
+    expect((await run('connect', host, '--yes')).stdout).not.toContain('also starts');
+    const back = await run('disconnect', host, '--yes', '--json');
+    expect(JSON.parse(back.stdout)).toMatchObject({ moved: ['a'], connected: false });
+    expect(readFileSync(file, 'utf8')).toBe(before);
+  });
+
+  it('keeps what was edited since, and servers that only look alike', async () => {
+    const { put, run } = machine();
+    put(
+      'troupe.json',
+      '{ "mcpServers": { "a": { "command": "a" }, "b": { "command": "b" }, "d": { "command": "d", "enabled": false } } }',
+    );
+    const file = put(
+      'home/.cursor/mcp.json',
+      '{ "mcpServers": { "a": { "command": "a" }, "b": { "command": "b", "args": ["x"] }, "d": { "command": "d" } } }',
+    );
+    await run('connect', 'cursor', '--replace', '--yes');
+    const content = () => JSON.parse(readFileSync(file, 'utf8')).mcpServers;
+    expect(Object.keys(content())).toEqual(['b', 'd', 'troupe']);
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"x"', '"y"'));
+    await run('disconnect', 'cursor', '--yes');
+    expect(content()).toEqual({
+      a: { command: 'a' },
+      b: { command: 'b', args: ['y'] },
+      d: { command: 'd' },
+    });
+  });
 });
