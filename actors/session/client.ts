@@ -162,7 +162,7 @@ export class Client {
       await transport.start();
       return this.#greet(transport);
     }
-    let discovered: ServerFacts | 'old' | 'silent';
+    let discovered: ServerFacts | 'old' | 'unclear';
     try {
       this.#isProbing = true;
       await transport.start();
@@ -173,8 +173,8 @@ export class Client {
       throw error;
     }
     if (discovered === 'old') return this.#greet(transport);
-    // A silent server may be a modern one that is still starting.
-    if (discovered === 'silent')
+    // The server may be a modern one that is still starting.
+    if (discovered === 'unclear')
       return this.#greet(transport, { ...negotiation, within: undefined });
     this.#enter(transport, modernVersion, discovered);
   }
@@ -293,7 +293,7 @@ export class Client {
   }
 
   /** Asks for the era. Returns what a modern server said of itself. */
-  async #probe(negotiation: Probing, isRepeated = false): Promise<ServerFacts | 'old' | 'silent'> {
+  async #probe(negotiation: Probing, isRepeated = false): Promise<ServerFacts | 'old' | 'unclear'> {
     const { mode, hasChannel, within } = negotiation;
     const outcome = await this.#exchange(discoverMethod, {}, { within }, 'probe').then(
       (result): ProbeOutcome => ({ kind: 'result', result }),
@@ -309,10 +309,11 @@ export class Client {
       if (isRepeated) throw found.error;
       return this.#probe(negotiation, true);
     }
-    if (mode === 'modern') throw oldFault(outcome.kind === 'closed');
+    if (mode === 'modern')
+      throw found.era === 'unclear' ? found.error : oldFault(outcome.kind === 'closed');
     // The session chart then starts the process again.
     if (outcome.kind === 'closed') throw eraFault('the connection closed during the era probe');
-    return outcome.kind === 'silent' ? 'silent' : 'old';
+    return found.era === 'unclear' || outcome.kind === 'silent' ? 'unclear' : 'old';
   }
 
   #enter(transport: Transport, negotiated: string, facts: ServerFacts): void {

@@ -11,6 +11,8 @@ import type { SessionPorts } from './ports.ts';
 
 // A local server that supports the probe responds at once; others may stay silent.
 const stdioProbeMs = 1_500;
+// A remote one needs a few round trips more. A modern server that needs longer is probed again.
+const httpProbeMs = 2_000;
 
 /**
  * Failures that leave the era undecided: the server is unreachable, requires a login, or is busy.
@@ -40,8 +42,7 @@ export function chooseEra(
   if (era === 'legacy') return { negotiation: { mode: 'legacy' } };
   const hasChannel = type !== 'http';
   if (era === 'modern') return { negotiation: { mode: 'modern', hasChannel } };
-  // Over HTTP, silence means an outage; the connect deadline ends it.
-  const within = type === 'http' ? undefined : { clock, ms: stdioProbeMs };
+  const within = { clock, ms: hasChannel ? stdioProbeMs : httpProbeMs };
   const negotiation: Negotiation = { mode: 'auto', hasChannel, within };
   const hasLeft = leftWhenAsked?.has(generation) === true;
   const prior = eras.get(generation) ?? (hasLeft ? oldHandshake : undefined);

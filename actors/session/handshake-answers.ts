@@ -13,6 +13,7 @@ import {
   RefusedError,
   UnexpectedAnswerError,
 } from '../transports/connection/errors.ts';
+import { RequestFailedError } from '../transports/connection/failure.ts';
 
 export type Answered = Readonly<Record<string, unknown>>;
 
@@ -54,6 +55,8 @@ interface RpcError {
 export type EraFound =
   | { readonly era: 'legacy' }
   | { readonly era: 'modern'; readonly facts: ServerFacts }
+  /** The answer is missing or unusable, which the old handshake may not be. */
+  | { readonly era: 'unclear'; readonly error: Error }
   /** The server refused our version and listed it as supported; the probe may be repeated once. */
   | { readonly era: 'contradicted'; readonly error: AnsweredError };
 
@@ -105,16 +108,20 @@ function discoveryIn(result: Answered): ServerFacts | undefined {
 
 /**
  * Decides the era. A server on a channel of its own that stays silent or ends the connection is an
- * older one; silence over HTTP is an outage.
+ * older one. Over HTTP, whatever stands in front of a server may answer what the server does not
+ * know, or drop it; only an address that was not reached, a login and a request to wait end the attempt.
  *
- * @throws if the era stays unknown, or no version is supported by both sides
+ * @throws if the server was not reached, or no version is supported by both sides
  */
 export function judgeProbe(outcome: ProbeOutcome, hasChannel: boolean): EraFound {
   if (outcome.kind === 'result') return eraIn(outcome.result);
   if (outcome.kind === 'failed') return eraAfter(outcome.error);
   if (hasChannel) return { era: 'legacy' };
   if (outcome.kind === 'silent')
-    throw new ProtocolFault('REQUEST_TIMEOUT', 'Version negotiation probe timed out');
+    return {
+      era: 'unclear',
+      error: new ProtocolFault('REQUEST_TIMEOUT', 'Version negotiation probe timed out'),
+    };
   throw probeFault(new Error('Connection closed during the version negotiation probe'));
 }
 
@@ -129,19 +136,33 @@ function eraAfter(error: unknown): EraFound {
   if (error instanceof Error && error.name === 'UnauthorizedError') throw error;
   if (error instanceof RefusedError) return eraOfStatus(error);
   if (error instanceof UnexpectedAnswerError || error instanceof SyntaxError)
-    throw eraFault(
-      `the server answered with an unusable reply (${wordsOf(error)})`,
-      'probe failed',
-      error,
+    return unclear(
+      eraFault(
+        `the server answered with an unusable reply (${wordsOf(error)})`,
+        'probe failed',
+        error,
+      ),
     );
+  if (error instanceof RequestFailedError && error.wasConnected) return unclear(probeFault(error));
   throw probeFault(error);
 }
 
+function unclear(error: Error): EraFound {
+  return { era: 'unclear', error };
+}
+
+// The era has no part in these: a login, a lack of time, too many requests.
+const statusesInEveryEra: ReadonlySet<number> = new Set([401, 403, 408, 429]);
+
 /**
  * Returns whether a server refused `initialize` the way a modern-only server does: with the versions
- * that it supports, or as an unknown method.
+ * that it supports, as an unknown method, or with an HTTP status.
  */
 export function isModernRefusal(error: unknown): boolean {
+  if (error instanceof RefusedError) {
+    const { status } = error;
+    return status >= 400 && status < 500 && !statusesInEveryEra.has(status);
+  }
   if (!(error instanceof AnsweredError)) return false;
   return error.code === methodNotFound || supportedIn(error)?.includes(modernVersion) === true;
 }
@@ -165,14 +186,17 @@ function eraOfRefusal(refusal: RpcError): EraFound {
   return { era: 'legacy' };
 }
 
-function eraOfStatus({ status, data }: RefusedError): EraFound {
+function eraOfStatus(error: RefusedError): EraFound {
+  const { status, data } = error;
+  const isDenied = status === 401 || status === 403;
+  // Without a challenge, the refusal may be about the unknown method alone.
+  if (status >= 500 || (isDenied && data.hasChallenge !== true)) return unclear(error);
   const refused = (why: string, code: string): RefusedError =>
     new RefusedError(`Version negotiation failed: ${why}`, data, code);
   if (status === 401)
     throw refused('the server requires authorization (HTTP 401)', 'CLIENT_HTTP_AUTHENTICATION');
   if (status === 403) throw refused('the server denied access (HTTP 403)', 'CLIENT_HTTP_FORBIDDEN');
-  if (status >= 500)
-    throw refused(`the server answered the probe with HTTP ${status}`, 'ERA_NEGOTIATION_FAILED');
+  if (status === 429) throw error;
   const answer = rpcErrorIn(data.text);
   return answer === undefined ? { era: 'legacy' } : eraOfRefusal(answer);
 }

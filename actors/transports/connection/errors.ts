@@ -26,6 +26,8 @@ export interface RefusalDetails {
   readonly statusText?: string | undefined;
   /** The body. */
   readonly text?: string | undefined;
+  /** Whether it says how to log in. */
+  readonly hasChallenge?: boolean;
 }
 
 /** An HTTP response with an error status. */

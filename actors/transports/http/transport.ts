@@ -37,6 +37,9 @@ const terminateMs = 1_000;
 // As long as a call that must be resent waits for the next session.
 const drainMs = 1_000;
 
+/** A challenge that a login can answer. */
+const loginScheme = /\b(?:bearer|dpop)\b/iu;
+
 export class HttpTransport extends Connection {
   readonly kind = 'http';
   // A modern request is given up by the end of its POST instead of a notification.
@@ -242,7 +245,12 @@ export class HttpTransport extends Connection {
       target === undefined
         ? text
         : `Redirect to ${target} not followed; use that URL if it is the intended server`;
-    throw new RefusedError(`Error POSTing to endpoint: ${reason}`, { status, statusText, text });
+    throw new RefusedError(`Error POSTing to endpoint: ${reason}`, {
+      status,
+      statusText,
+      text,
+      hasChallenge: loginScheme.test(answer.headers['www-authenticate'] ?? ''),
+    });
   }
 
   async #followAnswer(

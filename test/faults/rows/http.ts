@@ -256,7 +256,7 @@ const eras: Rows = {
   'F123/legacy-only': rested('h:ok', { state: 'ready', era: 'legacy' }),
   'F123/modern-only': rested('h:modern-only', { state: 'ready', era: 'modern', inits: 0 }),
   'F123/405': rested('h:405-discover', { state: 'ready', era: 'legacy' }),
-  'F123/500': rested('h:500-discover', { ...backingOff, code: 'UNAVAILABLE', inits: 0 }),
+  'F123/500': rested('h:500-discover', { state: 'ready', era: 'legacy', inits: 1 }),
   'F18/http': rested('h:modern-bad-version', {
     state: 'failed',
     reason: 'versionUnsupported',
