@@ -1,7 +1,7 @@
 /**
  * Finds the first difference between two journals. Compared is what each server, its sessions and the root did
  * in order; the order between servers is left to chance in every run. Times, pids, ports, ids and lengths of
- * waits are left out. Both files are read side by side, so their size does not matter.
+ * waits are left out. A catalog that an earlier run stored is a start condition, not a difference. Both files are read side by side, so their size does not matter.
  */
 
 import type {
@@ -77,7 +77,7 @@ async function firstDifference(
         aheadCount += 1;
       }
     }
-    if (other?.text !== step.text) {
+    if (other === undefined || comparable(other.text) !== comparable(step.text)) {
       const isCut = other === undefined && aheadCount >= window;
       return differenceOf(step, step, other, lasts, isCut ? window : undefined);
     }
@@ -104,6 +104,13 @@ function differenceOf(
     ...(b === undefined ? {} : { b: shownOf(b) }),
     ...(within === undefined ? {} : { within }),
   };
+}
+
+/** With or without a stored catalog, a server starts alike. */
+function comparable(text: string): string {
+  return text.startsWith(enters)
+    ? text.replace(/\bcatalog\.(?:none|deferred)\b/u, 'catalog')
+    : text;
 }
 
 function shownOf({ n, t, text }: Step): ComparedStep {
@@ -187,7 +194,8 @@ function sideOf(
         ? each.machine === 'troupe'
         : each.machine === 'server' && each.server === server,
     );
-  const from = Math.max(0, place - stepsBefore);
+  // Without a step that differs, the last one is still before the difference.
+  const from = Math.max(0, (step === undefined ? place + 1 : place) - stepsBefore);
   return {
     title: printableLine(title, 200),
     n,

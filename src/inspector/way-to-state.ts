@@ -67,10 +67,11 @@ export async function wayTo(
     throw argumentsError(
       `the server's chart has no state ${String(to).slice(0, 100)}; send {"actor": "x:4", "at": 120, "to": "connection.parked.failed"}`,
     );
+  const preferred = recommendedEvent(source, start);
   let visited = 0;
   let isCut = false;
   for (const [range, limit] of limits) {
-    const search = new WaySearch(to, range, limit);
+    const search = new WaySearch(to, range, limit, preferred);
     const end = await search.run(start, signal);
     visited = Math.max(visited, search.visited);
     ({ isCut } = search);
@@ -96,6 +97,14 @@ function wayOf(
   return { steps, test, unrepeatable: [...new Set(unrepeatable)] };
 }
 
+/** The event of the command that the server's status recommends. */
+function recommendedEvent(source: InspectionSource, start: ServerFork): string | undefined {
+  const { from, state } = start.view();
+  const status = source.picture(from)?.servers.find(({ name }) => name === state.server);
+  const [, command] = /\btroupe (start|restart) \S/u.exec(status?.action ?? '') ?? [];
+  return command === undefined ? undefined : `server.${command}`;
+}
+
 function isState(path: string): boolean {
   let node: AnyStateNode | undefined = serverMachine.root;
   for (const part of path.split('.')) {
@@ -113,10 +122,12 @@ class WaySearch {
   readonly #to: string;
   readonly #range: Range;
   readonly #limit: number;
+  readonly #preferred: string | undefined;
   readonly #known = new Set<string>();
 
-  constructor(to: string, range: Range, limit: number) {
+  constructor(to: string, range: Range, limit: number, preferred: string | undefined) {
     this.#to = to;
+    this.#preferred = preferred;
     this.#range = range;
     this.#limit = limit;
   }
@@ -182,7 +193,10 @@ class WaySearch {
   }
 
   #choicesIn(place: ServerFork): readonly Event[] {
-    const all = choicesIn(place, this.#range !== 'all');
+    // Of two ways of one length, the first is found: what the status recommends comes first.
+    const all = choicesIn(place, this.#range !== 'all').sort(
+      (one, other) => this.#lateness(one) - this.#lateness(other),
+    );
     // Those that a test can repeat first: of two ways of one length, the first is found.
     if (this.#range === 'all') return all.sort((one, other) => rankOf(one) - rankOf(other));
     // Without these, a search for another state would count the failures of calls.
@@ -194,6 +208,10 @@ class WaySearch {
           (isOfCalls || type !== 'call.failed') &&
           (this.#range === 'scripted' || !type.startsWith('server.'))),
     );
+  }
+
+  #lateness({ type }: Event): number {
+    return type === this.#preferred ? 0 : 1;
   }
 
   /** Whether the state is active, or was passed since a record. */

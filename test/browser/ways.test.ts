@@ -118,8 +118,11 @@ describe('two journals', () => {
     const { page } = await show(browser, inspected, '', screen);
     const panel = page.getByRole('complementary', { name: 'Comparison' });
     await panel.getByText('web/session').first().waitFor();
-    expect(await panel.locator('.compared .differs').first().textContent()).toContain('wire.ended');
-    expect(await panel.locator('.compared .differs').last().textContent()).toBe('nothing more');
+    const differing = panel.locator('.compared-lines .differs');
+    expect(await differing.first().textContent()).toContain('wire.');
+    expect(await differing.last().textContent()).toContain('nothing');
+    await panel.getByRole('button', { name: 'Next difference' }).click();
+    await panel.locator('.differs[aria-current=true]').waitFor();
     await panel.locator('.compared-chart svg.chart').waitFor();
     expect(page.url()).toContain('server=web');
     await page.keyboard.press('Escape');

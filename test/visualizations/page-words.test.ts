@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { decisionOf, labelOf, sendingOf } from '../../visualizations/inspector/model/acts.ts';
+import {
+  decisionOf,
+  labelOf,
+  mainActOf,
+  sendingOf,
+} from '../../visualizations/inspector/model/acts.ts';
 import { announcement } from '../../visualizations/inspector/model/announcements.ts';
 import { commandLine } from '../../visualizations/inspector/model/command-line.ts';
 import { age, countdown, duration, stamp } from '../../visualizations/inspector/model/durations.ts';
@@ -83,6 +88,16 @@ describe("the page's actions", () => {
       command: 'send',
       args: { event: { type: 'server.reconnect', server: 'db' } },
     });
+  });
+
+  it('have one main action, that of the next step before that of the state', () => {
+    const action = 'fix troupe.json:3, then troupe restart db';
+    expect(mainActOf({ state: 'stopped', action })).toBe('server.restart');
+    expect(mainActOf({ state: 'failed', action: 'set TOKEN and start troupe again' })).toBe(
+      'server.restart',
+    );
+    expect(mainActOf({ state: 'authRequired', action: 'troupe login db' })).toBe('login');
+    expect(mainActOf({ state: 'ready' })).toBeUndefined();
   });
 
   it('have labels and represent approvals as decisions', () => {

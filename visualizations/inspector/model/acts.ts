@@ -1,5 +1,8 @@
 /** The request behind each action button of a server. */
 
+import type { ServerStatus } from '../../../src/domain/host/status.ts';
+import type { ServerState } from '../../../src/domain/server-state.ts';
+
 export interface Sending {
   readonly command: string;
   readonly args: Readonly<Record<string, unknown>>;
@@ -22,6 +25,27 @@ const labels: Readonly<Record<string, string>> = {
   login: 'Log in',
   'auth.completed': 'Login is done',
 };
+
+const mainActs: Readonly<Partial<Record<ServerState, string>>> = {
+  authRequired: 'login',
+  blocked: 'approve',
+  failed: 'server.restart',
+  suspended: 'server.restart',
+  degraded: 'server.restart',
+  backingOff: 'server.reconnect',
+  stopped: 'server.start',
+  dormant: 'server.start',
+};
+
+/** The one action that helps: that of the next step, or of the state; undefined where nothing is to be done. */
+export function mainActOf({
+  state,
+  action,
+}: Pick<ServerStatus, 'state' | 'action'>): string | undefined {
+  const [, command] = /\btroupe (start|restart|login|approve) \S/u.exec(action ?? '') ?? [];
+  if (command === undefined) return mainActs[state];
+  return command === 'login' || command === 'approve' ? command : `server.${command}`;
+}
 
 /** The decision of an action that opens a dialog. */
 export function decisionOf(act: string): 'approve' | 'reject' | 'revoke' | undefined {

@@ -207,11 +207,25 @@ function Activity({ first, last }: { first: number; last: number }) {
           key={place}
           class={`bar-${tone}`}
           x={place + 0.15}
-          y={20 - height * 20}
+          y={20 - height * 14}
           width={0.7}
-          height={height * 20}
+          height={height * 14}
         />
       ))}
+      {bars.map(({ place, tone }) =>
+        // By shape as well as colour: a triangle is a failure, a dash a wait.
+        tone === 'plain' ? null : (
+          <path
+            key={place}
+            class={`bar-${tone}`}
+            d={
+              tone === 'bad'
+                ? `M${place - 0.4} 0h1.8l-.9 5z`
+                : `M${place + 0.05} 2.200h.9v1.600h-.9z`
+            }
+          />
+        ),
+      )}
     </svg>
   );
 }

@@ -1,8 +1,15 @@
 /** Two journals at their first difference: what each did, and the other one's chart. */
 
-import type { ComparedSide, ComparisonView } from '../../../../src/domain/host/comparison.ts';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import type {
+  ComparedSide,
+  ComparedStep,
+  ComparisonView,
+} from '../../../../src/domain/host/comparison.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
+import { alignedSteps, markedWords } from '../../model/step-alignment.ts';
+import { go } from '../../page/moments.ts';
 import { change, usePage } from '../../page/store.ts';
 import { Empty, IconButton } from '../controls.tsx';
 import { ActorPicture } from './actor-picture.tsx';
@@ -23,10 +30,7 @@ export function Compared({ comparison }: { comparison: ComparisonView }) {
         />
       </header>
       <div class="what-if-content">
-        <section class="compared">
-          <Side side={a} isOver={difference.a === undefined} from={difference.a?.n} />
-          <Side side={b} isOver={difference.b === undefined} from={difference.b?.n} />
-        </section>
+        <Rows a={a} b={b} />
         <OtherChart side={b} />
       </div>
     </aside>
@@ -56,30 +60,73 @@ function OtherChart({ side: { title, actor, n } }: { side: ComparedSide }) {
   );
 }
 
-interface SideProps {
-  readonly side: ComparedSide;
-  /** Whether the journal has nothing more of the actor. */
-  readonly isOver: boolean;
-  /** The first record that differs. */
-  readonly from: number | undefined;
-}
-
-function Side({ side: { title, steps }, isOver, from = Infinity }: SideProps) {
-  const start = steps[0]?.t ?? 0;
+function Rows({ a, b }: Pick<ComparisonView, 'a' | 'b'>) {
+  const rows = useMemo(() => alignedSteps(a.steps, b.steps), [a, b]);
+  const list = useRef<HTMLOListElement>(null);
+  const [shown, setShown] = useState<number>();
+  const differing = rows.flatMap(({ isSame }, place) => (isSame ? [] : [place]));
+  const next = (): void => {
+    const place = differing.find((each) => each > (shown ?? -1)) ?? differing[0];
+    if (place === undefined) return;
+    setShown(place);
+    list.current?.children[place]?.scrollIntoView({ block: 'nearest' });
+    const n = rows[place]?.a?.n;
+    if (n !== undefined) go({ at: n });
+  };
   return (
-    <div>
-      <h3>{shownLine(title, 40)}</h3>
-      <ol class="compared-lines">
-        {steps.map(({ n, t, text }, place) => (
-          <li key={place} class={n >= from ? 'differs' : ''}>
-            <span class="number soft">
-              {n} · +{duration(t - start)}
-            </span>
-            <span>{shownLine(text, 200)}</span>
+    <section>
+      <p>
+        <button type="button" class="small-button" onClick={next}>
+          Next difference
+        </button>{' '}
+        <span class="soft number">
+          {shown === undefined ? '' : `${differing.indexOf(shown) + 1} of `}
+          {differing.length}
+        </span>
+      </p>
+      <div class="compared-row">
+        <h3>{shownLine(a.title, 40)}</h3>
+        <h3>{shownLine(b.title, 40)}</h3>
+      </div>
+      <ol class="compared-lines" ref={list}>
+        {rows.map((row, place) => (
+          <li
+            key={place}
+            class={row.isSame ? 'compared-row' : 'compared-row differs'}
+            aria-current={place === shown}
+          >
+            <Step step={row.a} other={row.b} start={a.steps[0]?.t ?? 0} />
+            <Step step={row.b} other={row.a} start={b.steps[0]?.t ?? 0} />
           </li>
         ))}
-        {isOver ? <li class="differs">nothing more</li> : null}
       </ol>
-    </div>
+    </section>
   );
+}
+
+interface StepProps {
+  readonly step: ComparedStep | undefined;
+  readonly other: ComparedStep | undefined;
+  readonly start: number;
+}
+
+function Step({ step, other, start }: StepProps) {
+  if (step === undefined) return <span class="soft">nothing</span>;
+  return (
+    <span>
+      <span class="number soft">
+        {step.n} · +{duration(step.t - start)}
+      </span>
+      <br />
+      {markedWords(shownLine(step.text, 200), other && shownLine(other.text, 200)).map(
+        ({ text, isDifferent }, place) =>
+          isDifferent ? <mark key={place}>{breakable(text)}</mark> : breakable(text),
+      )}
+    </span>
+  );
+}
+
+/** Names break at their dots, not inside words. */
+function breakable(text: string): string {
+  return text.replaceAll('.', '.\u200b');
 }

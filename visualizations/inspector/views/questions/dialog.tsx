@@ -27,14 +27,14 @@ export function QuestionsDialog() {
   return (
     <Dialog title={questions.length === 1 ? 'A server asks' : 'Servers ask'} isWide>
       {questions.length === 0 ? <Empty title="No open questions" /> : null}
-      {questions.map((question) => (
-        <QuestionForm key={question.id} question={question} />
+      {questions.map((question, place) => (
+        <QuestionForm key={question.id} question={question} isFirst={place === 0} />
       ))}
     </Dialog>
   );
 }
 
-function QuestionForm({ question }: { question: Question }) {
+function QuestionForm({ question, isFirst }: { question: Question; isFirst: boolean }) {
   const { id, server, tool } = question;
   const fields = question.kind === 'form' ? question.fields : [];
   const [typed, setTyped] = useState<Readonly<Record<string, Typed>>>({});
@@ -52,12 +52,13 @@ function QuestionForm({ question }: { question: Question }) {
     }
     setBusy(false);
   };
-  const element = useRef<HTMLFormElement>(null);
+  const form = useRef<HTMLFormElement>(null);
   // Before the problem is painted: somebody who types at once types into the field.
   useLayoutEffect(() => {
     const [first] = problems;
-    const field = first && element.current?.elements.namedItem(first.field);
-    if (field instanceof HTMLElement) field.focus();
+    const field = first && form.current?.elements.namedItem(first.field);
+    const element = field instanceof RadioNodeList ? field[0] : field;
+    if (element instanceof HTMLElement) element.focus();
   }, [problems]);
   const accept = (): void => {
     const answer = contentOf(fields, typed);
@@ -67,7 +68,7 @@ function QuestionForm({ question }: { question: Question }) {
   };
   return (
     <form
-      ref={element}
+      ref={form}
       class="question"
       noValidate
       data-question={id}
@@ -86,10 +87,11 @@ function QuestionForm({ question }: { question: Question }) {
       </header>
       <p class="question-message">{shownLines(question.message)}</p>
       <Body question={question} />
-      {fields.map((field) => (
+      {fields.map((field, place) => (
         <QuestionField
           key={field.name}
           named={field}
+          isFirst={isFirst && place === 0}
           typed={typed[field.name]}
           problem={problems.find((each) => each.field === field.name)?.message}
           onType={(value) => setTyped((all) => ({ ...all, [field.name]: value }))}

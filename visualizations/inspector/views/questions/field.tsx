@@ -7,6 +7,8 @@ import { shownLine } from '../../model/shown-text.ts';
 
 interface QuestionFieldProps {
   readonly named: NamedField;
+  /** Whether the open dialog begins with it. */
+  readonly isFirst: boolean;
   readonly typed: Typed | undefined;
   readonly problem: string | undefined;
   readonly onType: (typed: Typed) => void;
@@ -15,7 +17,7 @@ interface QuestionFieldProps {
 // A text that may be longer gets more than one line.
 const oneLine = 200;
 
-export function QuestionField({ named, typed, problem, onType }: QuestionFieldProps) {
+export function QuestionField({ named, isFirst, typed, problem, onType }: QuestionFieldProps) {
   const id = useId();
   const { name, isRequired, field } = named;
   const notes = [field.description, boundsOf(field)].filter((note) => note !== undefined);
@@ -46,12 +48,28 @@ export function QuestionField({ named, typed, problem, onType }: QuestionFieldPr
     </div>
   );
   const rowClass = problem === undefined ? 'form-row' : 'form-row wrong';
-  if (field.type === 'choices') {
-    const chosen = typeof value === 'string' ? [] : value;
+  if (field.type === 'choices' || field.type === 'boolean') {
+    const chosen = typeof value === 'string' ? [value] : value;
     return (
       <fieldset class={rowClass} aria-describedby={`${id}-notes`}>
         <legend>{label}</legend>
-        <Choices name={name} choices={field.choices} chosen={chosen} onType={onType} />
+        {field.type === 'choices' ? (
+          <Choices
+            {...{ name, chosen, isFirst }}
+            choices={field.choices}
+            type="checkbox"
+            onChoose={(choice, isOn) =>
+              onType(isOn ? [...chosen, choice] : chosen.filter((each) => each !== choice))
+            }
+          />
+        ) : (
+          <Choices
+            {...{ name, chosen, isFirst }}
+            choices={isRequired ? truths : [...truths, { value: '', title: 'leave out' }]}
+            type="radio"
+            onChoose={(choice) => onType(choice)}
+          />
+        )}
         {below}
       </fieldset>
     );
@@ -63,7 +81,10 @@ export function QuestionField({ named, typed, problem, onType }: QuestionFieldPr
         field={field}
         isRequired={isRequired}
         onType={onType}
-        common={{ id, name, class: 'field', value: String(value), ...about }}
+        common={{
+          ...{ id, name, class: 'field', value: String(value), autofocus: isFirst },
+          ...about,
+        }}
       />
       {below}
     </div>
@@ -72,24 +93,25 @@ export function QuestionField({ named, typed, problem, onType }: QuestionFieldPr
 
 interface ChoicesProps {
   readonly name: string;
+  readonly type: 'checkbox' | 'radio';
   readonly choices: readonly FormChoice[];
   readonly chosen: readonly string[];
-  readonly onType: (typed: Typed) => void;
+  readonly isFirst: boolean;
+  readonly onChoose: (value: string, isOn: boolean) => void;
 }
 
-function Choices({ name, choices, chosen, onType }: ChoicesProps) {
+function Choices({ name, type, choices, chosen, isFirst, onChoose }: ChoicesProps) {
   return (
     <div class="question-choices">
-      {choices.map(({ value, title }) => (
+      {choices.map(({ value, title }, place) => (
         <label key={value}>
           <input
-            type="checkbox"
+            type={type}
+            autofocus={isFirst && place === 0}
             name={name}
             value={value}
             checked={chosen.includes(value)}
-            onChange={({ currentTarget: { checked } }) =>
-              onType(checked ? [...chosen, value] : chosen.filter((each) => each !== value))
-            }
+            onChange={({ currentTarget: { checked } }) => onChoose(value, checked)}
           />
           {shownLine(title, 200)}
         </label>
@@ -113,6 +135,7 @@ interface InputProps {
     readonly name: string;
     readonly class: string;
     readonly value: string;
+    readonly autofocus: boolean;
   };
 }
 
@@ -122,20 +145,17 @@ function Input({ field, isRequired, onType, common }: InputProps) {
       onType(event.currentTarget.value),
   };
   switch (field.type) {
-    case 'boolean':
-    case 'choice': {
-      const choices = field.type === 'choice' ? field.choices : truths;
+    case 'choice':
       return (
         <select {...common} {...listen}>
           <option value="">{isRequired ? 'Choose…' : 'leave out'}</option>
-          {choices.map(({ value, title }) => (
+          {field.choices.map(({ value, title }) => (
             <option key={value} value={value}>
               {shownLine(title, 200)}
             </option>
           ))}
         </select>
       );
-    }
     case 'number':
     case 'integer':
       return <input {...common} {...listen} type="text" inputMode="decimal" autocomplete="off" />;
@@ -156,6 +176,7 @@ function Input({ field, isRequired, onType, common }: InputProps) {
         />
       );
     }
+    case 'boolean':
     case 'choices':
       return null;
   }

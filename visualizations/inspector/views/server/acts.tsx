@@ -1,9 +1,9 @@
-/** A button for each action that has an effect now. */
+/** The action that helps most as a button, the others that have an effect behind *More*. */
 
 import { useState } from 'preact/hooks';
 import type { PossibleAct } from '../../../../src/domain/host/inspection.ts';
 import type { ServerStatus } from '../../../../src/domain/host/status.ts';
-import { decisionOf, labelOf, sendingOf } from '../../model/acts.ts';
+import { decisionOf, labelOf, mainActOf, sendingOf } from '../../model/acts.ts';
 import { spoken } from '../../model/announcements.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { ask, command, messageOf } from '../../page/api.ts';
@@ -26,14 +26,23 @@ export function Acts({ status }: { status: ServerStatus }) {
     );
   }
   if (off !== undefined) return <p class="acts soft acts-off">{off}</p>;
+  const mainAct = mainActOf(status);
+  const main = acts.find(({ act, accepted }) => accepted && act === mainAct);
+  const others = acts
+    .filter((act) => act.accepted && act !== main)
+    .map((act) => <ActButton key={act.act} act={act} server={name} />);
   const refused = acts.filter(({ accepted }) => !accepted);
   return (
     <div class="acts" role="group" aria-label="Actions">
-      {acts
-        .filter(({ accepted }) => accepted)
-        .map((act) => (
-          <ActButton key={act.act} act={act} server={name} />
-        ))}
+      {main === undefined ? null : <ActButton key={main.act} act={main} server={name} isMain />}
+      {main === undefined ? (
+        others
+      ) : others.length === 0 ? null : (
+        <details class="acts-more">
+          <summary>More</summary>
+          <div class="acts-others">{others}</div>
+        </details>
+      )}
       {refused.length === 0 ? null : <RefusedActs acts={refused} />}
     </div>
   );
@@ -56,7 +65,13 @@ function RefusedActs({ acts }: { acts: readonly PossibleAct[] }) {
   );
 }
 
-function ActButton({ act, server }: { act: PossibleAct; server: string }) {
+interface ActButtonProps {
+  readonly act: PossibleAct;
+  readonly server: string;
+  readonly isMain?: boolean;
+}
+
+function ActButton({ act, server, isMain = false }: ActButtonProps) {
   const [isBusy, setBusy] = useState(false);
   const decision = decisionOf(act.act);
   const label = labelOf(act.act);
@@ -84,7 +99,7 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
   return (
     <button
       type="button"
-      class={decision === 'approve' || act.act === 'login' ? 'act-button act-main' : 'act-button'}
+      class={isMain ? 'act-button act-main' : 'act-button'}
       aria-busy={isBusy}
       data-act={act.act}
       onClick={() => void perform()}

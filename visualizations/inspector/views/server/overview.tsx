@@ -49,8 +49,7 @@ function NextStep({ step }: { step: string | undefined }) {
     <p class="next-step">
       <span>Next step</span>
       <code>{shownLine(step, 500)}</code>
-      {/* Prose cannot be run. */}
-      {step.startsWith('troupe ') ? <CopyButton text={step} label="Copy" /> : null}
+      <CopyButton text={step} label="Copy" />
     </p>
   );
 }
@@ -152,18 +151,10 @@ function Why({ explanation }: { explanation: Explanation }) {
     <section class="why">
       <h3>Why this state</h3>
       <ul class="lines">
-        {decision === undefined ? null : (
-          <li>
-            <code>{decision.guard}</code> decided, in <code>{decision.table}</code>
-          </li>
-        )}
         <li>
           {admission.verdict === 'admitted'
             ? 'May run'
-            : `May not run: ${spoken(admission.verdict)}`}{' '}
-          <span class="soft">
-            (rule <code>{admission.rule}</code>)
-          </span>
+            : `May not run: ${spoken(admission.verdict)}`}
         </li>
         {queue === undefined ? null : (
           <li>
@@ -176,16 +167,34 @@ function Why({ explanation }: { explanation: Explanation }) {
             Attempts used: {budgets.attempts.used} of {budgets.attempts.max ?? 'any number'}
             {budgets.sameExits === undefined || budgets.sameExits.used < 2
               ? null
-              : `; starts that ended alike: ${budgets.sameExits.used} of ${budgets.sameExits.max}`}
+              : `; ended the same way: ${budgets.sameExits.used} of ${budgets.sameExits.max} times`}
           </li>
         )}
         {timers.map(({ name, dueAt, totalMs, to }) => (
           <li key={name}>
-            <code>{name}</code> of {duration(totalMs)}, left: <Countdown to={dueAt} />
-            {to === undefined ? null : <span class="soft"> → {spoken(to.state)}</span>}
+            {to === undefined ? spoken(name) : `Will be ${spoken(to.state)}`} in{' '}
+            <Countdown to={dueAt} /> <span class="soft">of {duration(totalMs)}</span>
           </li>
         ))}
       </ul>
+      <details>
+        <summary>Details</summary>
+        <ul class="lines">
+          {decision === undefined ? null : (
+            <li>
+              <code>{decision.guard}</code> decided, in <code>{decision.table}</code>
+            </li>
+          )}
+          <li>
+            Admission rule: <code>{admission.rule}</code>
+          </li>
+          {timers.map(({ name }) => (
+            <li key={name}>
+              Timer: <code>{name}</code>
+            </li>
+          ))}
+        </ul>
+      </details>
       {movedBy.length === 0 ? null : (
         <details>
           <summary>What would change it</summary>
