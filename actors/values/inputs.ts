@@ -90,7 +90,7 @@ export function createInputs(
 }
 
 const cannotAsk =
-  'cannot be asked for here: run troupe up in a terminal, give createTroupe the option "inputs", or write ${VAR} in its place';
+  'cannot be asked for here: write ${VAR} in its place, or ${keychain:SERVICE/ACCOUNT} in settings of your own; only troupe up in a terminal and the option "inputs" of createTroupe ask';
 
 async function answerOf(
   ask: AskForInput,

@@ -13,6 +13,7 @@ import {
   statusDetails,
   statusLines,
   summaryText,
+  withShortPlaces,
 } from '../show/status-lines.ts';
 import { columnsOf, wrapText } from '../show/table.ts';
 
@@ -54,7 +55,8 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
       // Only whoever looks closely pays for a look at the processes.
       const usage = launch.json || server !== undefined ? await usageOf(client, server) : noUsage;
       output.document({ ...snapshot, servers: withUsage(chosen, usage) });
-      if (server === undefined) output.lines(overview(snapshot, chosen, output));
+      if (server === undefined)
+        output.lines(overview(snapshot, withShortPlaces(chosen, launch.projectRoot), output));
       else
         output.lines(
           withUsage(chosen, usage).flatMap((each) => statusDetails(each, Date.now(), output.width)),

@@ -269,6 +269,13 @@ function importOne(
     return shown('conflict', 'a different server has this name; rename or remove one of them');
   if (isSwitched) warn.push(at([], `written with "enabled": ${isOn}, because of the file's lists`));
   if (withoutConsent !== undefined) warn.push(withoutConsent);
+  if (JSON.stringify(entry).includes('${input:'))
+    warn.push(
+      at(
+        [],
+        'asks for an input, which troupe serve cannot do in a host; write ${VAR} in its place, or ${keychain:SERVICE/ACCOUNT} in settings of your own',
+      ),
+    );
   for (const where of literalSecretsOf(entry))
     warn.push(
       at(

@@ -58,29 +58,55 @@ export function statusLines(
 ): string[] {
   if (servers.length === 0) return ['no servers'];
   const table = statusTable(servers, nowMs, paint);
-  const [titles = '', ...rows] = fitTable(table, width, (title) => paint('bold', title));
-  for (const mostWhyLines of [Number.POSITIVE_INFINITY, 1]) {
-    const lines = [
-      titles,
-      ...rows.flatMap((row, index) => [
-        row,
-        ...whyLines(servers[index], nowMs, width, paint, mostWhyLines),
-      ]),
+  const fit = (rows: Table['rows']): string[] =>
+    fitTable({ ...table, rows }, width, (title) => paint('bold', title));
+  const whole = fit(table.rows);
+  const isCut = servers.map(
+    (server, index) => whole[index + 1]?.includes(actionText(server)) === false,
+  );
+  const without = table.rows.map((row, index) =>
+    isCut[index] === true ? [...row.slice(0, -1), { text: '' }] : row,
+  );
+  const [titles = '', ...rows] = fit(without);
+  // Its end says what to fix, so an action that does not fit in its column stands below the row.
+  const below = (index: number, mostWhyLines: number): string[] => {
+    const server = servers[index];
+    if (server === undefined) return [];
+    const action = isCut[index] === true ? wrapText(actionText(server), width, '  -> ') : [];
+    return [
+      ...whyLines(server, nowMs, width, paint, mostWhyLines),
+      ...action.map((line) => paint('cyan', line)),
     ];
+  };
+  for (const mostWhyLines of [Number.POSITIVE_INFINITY, 1]) {
+    const lines = [titles, ...rows.flatMap((row, index) => [row, ...below(index, mostWhyLines)])];
     if (lines.length <= mostLines) return lines;
   }
-  if (rows.length + 1 <= mostLines) return [titles, ...rows];
+  if (rows.length + 1 <= mostLines) return whole;
   const most = Math.max(0, mostLines - 2);
   const shown: string[] = [];
   let count = 0;
   for (const server of byConcern(servers)) {
     if (shown.length >= most) break;
-    const row = rows[servers.indexOf(server)] ?? '';
-    shown.push(...[row, ...whyLines(server, nowMs, width, paint, 1)].slice(0, most - shown.length));
+    const index = servers.indexOf(server);
+    shown.push(...[rows[index] ?? '', ...below(index, 1)].slice(0, most - shown.length));
     count += 1;
   }
   const more = `… and ${rows.length - count} more: troupe status`;
   return [titles, ...shown, cutTo(more, width)];
+}
+
+/** Writes the places in actions relative to the project folder, which the reader knows. */
+export function withShortPlaces(
+  servers: readonly ServerStatus[],
+  projectRoot: string,
+): readonly ServerStatus[] {
+  const folder = projectRoot.endsWith('/') ? projectRoot : `${projectRoot}/`;
+  return servers.map((server) =>
+    server.action?.includes(folder) === true
+      ? { ...server, action: server.action.replaceAll(folder, '') }
+      : server,
+  );
 }
 
 /** Orders servers by how much they need the user; equal ones keep their order. */
@@ -111,13 +137,13 @@ export function summaryText(servers: readonly ServerStatus[]): string {
 }
 
 function whyLines(
-  server: ServerStatus | undefined,
+  server: ServerStatus,
   nowMs: number,
   width: number,
   paint: Paint,
   mostLines: number,
 ): string[] {
-  const why = server === undefined ? undefined : whyOf(server, nowMs);
+  const why = whyOf(server, nowMs);
   if (why === undefined) return [];
   const text = printableLine(why, longestText);
   const lines = mostLines === 1 ? [cutTo(`  ${text}`, width)] : wrapText(text, width, '  ');
@@ -151,10 +177,14 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
     { text: sinceText(server.since, nowMs) },
     { text: untilText(server.nextAttemptAt, nowMs) },
     {
-      text: printableLine(actionOf(server) ?? '', longestCell),
+      text: actionText(server),
       paint: (text) => paint('cyan', text),
     },
   ];
+}
+
+function actionText(server: ServerStatus): string {
+  return printableLine(actionOf(server) ?? '', longestText);
 }
 
 /** Everything about one server, one fact per line, in lines that fit `width`. */

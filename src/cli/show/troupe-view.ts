@@ -4,12 +4,18 @@
  */
 
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
-import type { CliHost } from '../cli-host.ts';
 import type { CliSession } from '../command.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { LiveScreen } from './live-screen.ts';
 import type { Output } from './output.ts';
-import { planLines, problemLines, statusLine, statusLines, summaryText } from './status-lines.ts';
+import {
+  planLines,
+  problemLines,
+  statusLine,
+  statusLines,
+  summaryText,
+  withShortPlaces,
+} from './status-lines.ts';
 import { cutTo } from './table.ts';
 
 export interface TroupeView {
@@ -36,8 +42,11 @@ export interface ViewSource {
 }
 
 /** Builds a table for a terminal, log lines otherwise. */
-export function createTroupeView({ host, output }: CliSession, source: ViewSource): TroupeView {
-  return output.interactive ? liveView(host, output, source) : logView(output, source);
+export function createTroupeView(
+  { host, output, launch }: CliSession,
+  source: ViewSource,
+): TroupeView {
+  return output.interactive ? liveView({ host, output, launch }, source) : logView(output, source);
 }
 
 function eventLines(event: ControlEvent): string[] {
@@ -73,7 +82,10 @@ function logView(output: Output, source: ViewSource): TroupeView {
   };
 }
 
-function liveView({ stdout }: CliHost, output: Output, source: ViewSource): TroupeView {
+function liveView(
+  { host: { stdout }, output, launch }: CliSession,
+  source: ViewSource,
+): TroupeView {
   const screen = new LiveScreen((text) => output.raw(text));
   const cut = (line: string): string => cutTo(line, output.width);
   // Lines that arrive during a question are shown after it.
@@ -90,7 +102,7 @@ function liveView({ stdout }: CliHost, output: Output, source: ViewSource): Trou
   };
   const draw = (): void => {
     if (isOver || withheld !== undefined) return;
-    const { servers } = source.snapshot();
+    const servers = withShortPlaces(source.snapshot().servers, launch.projectRoot);
     const summary = servers.length === 0 ? [] : [cut(summaryText(servers))];
     const room = Math.max(2, output.height - source.footer.length - summary.length - 3);
     const table = statusLines(servers, Date.now(), output.width, output.paint, room);

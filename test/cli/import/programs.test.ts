@@ -59,7 +59,8 @@ async function imported(folder: string, argv: readonly string[]) {
   const { servers, mcp } = await readDirectly(target.file, project);
   const refusals = target.servers.flatMap(({ why }) => why ?? []);
   const said = [...target.problems, ...target.warnings];
-  const isOfImport = ({ message }: Problem): boolean => message.includes('looks like a secret');
+  const isOfImport = ({ message }: Problem): boolean =>
+    /looks like a secret|asks for an input/u.test(message);
   return { servers, mcp, refusals, said: placesOf(said.filter((problem) => !isOfImport(problem))) };
 }
 

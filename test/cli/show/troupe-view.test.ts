@@ -14,6 +14,7 @@ import {
   statusLine,
   statusLines,
   summaryText,
+  withShortPlaces,
 } from '../../../src/cli/show/status-lines.ts';
 import { statusOf } from '../stand-in-troupe.ts';
 
@@ -104,9 +105,24 @@ describe('the status', () => {
     ]);
   });
 
+  it('shows a whole action below its row where the column would cut it, from the project folder on', () => {
+    const action =
+      'provide what is missing or fix /work/app/troupe.json:10, then troupe restart broken';
+    const [broken] = withShortPlaces(
+      [statusOf('broken', { state: 'failed', action })],
+      '/work/app',
+    );
+    const lines = statusLines(broken === undefined ? [] : [broken], now, 60, plain);
+    expect(lines.slice(2)).toEqual([
+      '  -> provide what is missing or fix troupe.json:10, then',
+      '     troupe restart broken',
+    ]);
+    expect(lines[1]).not.toContain('provide');
+  });
+
   it('truncates failures, then omits them, before omitting a server', () => {
     const lines = (width: number, most: number) => statusLines(servers, now, width, plain, most);
-    expect(lines(20, 5)[2]).toBe('  spawn no-such-ser…');
+    expect(lines(20, 9)[2]).toBe('  spawn no-such-ser…');
     expect(lines(56, 4).map((line) => line.split(' ')[0])).toEqual([
       'SERVER',
       'broken',
