@@ -300,6 +300,18 @@ describe('restartAndWait', () => {
     expect(made.error?.code).toBe('STOPPED');
   });
 
+  it('rejects when the user stops the server while the old session closes', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    there.sessions.of('db').closed();
+    await there.settle();
+    expect(made.error?.code).toBe('STOPPED');
+  });
+
   it('rejects for an unknown server', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.restartAndWait('web'));

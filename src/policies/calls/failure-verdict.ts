@@ -37,6 +37,9 @@ function provesNotRun(
     // RFC 9110, section 15.5.2: the request has not been applied.
     case 401:
       return true;
+    // RFC 6585, section 4: the limit is on requests, so it is checked before one is served.
+    case 429:
+      return true;
     // RFC 9110, sections 15.4.8 and 15.4.9: the request still has to be made, elsewhere.
     case 307:
     case 308:
@@ -53,6 +56,8 @@ function provesNotRun(
 }
 
 function reasonOf(failure: Failure, seen: Seen, { kind }: Carrier): CallFailure['reason'] {
+  // No rule of the settings makes this a loss, after which a call that did not run is sent again.
+  if (seen.status === 429) return 'rateLimited';
   if (seen.code === 'RESULT_TOO_LARGE') return 'resultTooLarge';
   if (seen.code === 'REQUEST_TIMEOUT') return 'timeout';
   if (failure.code === 'ADDRESS_BLOCKED') return 'addressBlocked';

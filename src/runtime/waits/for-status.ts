@@ -78,7 +78,8 @@ export function presentStatus(
 export function isReadyAgain({ status, ref, session }: ServerView, before?: ServerView): boolean {
   // A replacement counts its sessions from 1.
   const isLater = ref !== before?.ref || session > before.session;
-  const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
+  // A stop wins over the restart, also while the old session closes.
+  const mayNotStart = ['blocked', 'disabled', 'stopped'].includes(status.state);
   const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
   if (refusal !== undefined) throw refusal;
   return isLater && isUsable(status.state);

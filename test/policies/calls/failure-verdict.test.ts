@@ -30,7 +30,6 @@ describe("a failed call's outcome", () => {
       http,
     ],
     [{ status: 403 }, 'authRequired', http],
-    [{ status: 429 }, 'rateLimited', http],
     [{ status: 503 }, 'unavailable', http],
     [{ exitCode: 1 }, 'crashed', stdio],
     [{ exitCode: 0 }, 'crashed', stdio],
@@ -46,6 +45,7 @@ describe("a failed call's outcome", () => {
   const sessionGone = { status: 404, hasSessionId: true };
   it.each<readonly [Partial<Seen>, string]>([
     [{ status: 401 }, 'authRequired'],
+    [{ status: 429 }, 'rateLimited'],
     [{ status: 307 }, 'redirectBlocked'],
     [{ status: 308 }, 'redirectBlocked'],
     [sessionGone, 'sessionMissing'],

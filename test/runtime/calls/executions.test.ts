@@ -113,6 +113,19 @@ describe('an HTTP status', () => {
     expect([peer.runs(), peer.arrivals()]).toEqual([0, 1]);
   });
 
+  it.each(overHttp)('reports not_executed without a second try for 429: %s', async (carrier) => {
+    const headers = { 'retry-after': '7' };
+    const busy = { status: 429, headers, isFirst: true } as const;
+    const { troupe, peer } = await staged(carrier, [busy]);
+    await expect(troupe.callServerTool('peer', 'act')).rejects.toMatchObject({
+      code: 'RATE_LIMITED',
+      outcome: 'not_executed',
+      retryable: true,
+      retryAfterMs: 7_000,
+    });
+    expect([peer.runs(), peer.arrivals()]).toEqual([0, 1]);
+  });
+
   it.each(overHttp)(
     'causes the call to be resent in a new session for 404: %s',
     async (carrier) => {
@@ -144,7 +157,6 @@ describe('an HTTP status', () => {
     ['400', { status: 400, text: 'No valid session ID provided' }],
     ['403', { status: 403 }],
     ['408', { status: 408 }],
-    ['429', { status: 429 }],
     ['500', { status: 500 }],
     ['502', { status: 502 }],
     ['503', { status: 503, text: 'not connected' }],

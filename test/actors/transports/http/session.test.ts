@@ -170,7 +170,7 @@ describe('calls in an HTTP session', () => {
     ['404-method', { reason: 'serverError', written: true, rpcCode: -32601 }],
     ['redirect', { reason: 'redirectBlocked', written: false }],
     ['500', { reason: 'unavailable', written: true }],
-    ['429', { reason: 'rateLimited', written: true, retryAfterMs: 7_000 }],
+    ['429', { reason: 'rateLimited', written: false, retryAfterMs: 7_000 }],
     ['403', { reason: 'authRequired', written: true }],
   ] as const)(
     'fail promptly with the right reason after %s and leave the session open',
