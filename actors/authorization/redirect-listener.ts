@@ -6,10 +6,10 @@
  * what was received.
  */
 
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 
+import { ConnectionLimits, usualStrangers } from '../host/connection-limits.ts';
+import { httpListener, type Listener } from '../host/listener.ts';
 import { answerWith, type RedirectAnswer } from './redirect-page.ts';
 
 export interface RedirectListener {
@@ -28,6 +28,8 @@ export interface RedirectListener {
 
 const usualPath = '/callback';
 const base = 'http://127.0.0.1';
+// Nobody has a secret before the login, so all logins share one limit.
+const browsers = new ConnectionLimits({ strangers: usualStrangers, known: 0 });
 // A browser sends a few kilobytes of headers and one code.
 const maxHeaderBytes = 32_768;
 
@@ -51,11 +53,16 @@ export async function listenForRedirect(
   { hostname, path }: RedirectPlace = { hostname: '127.0.0.1', path: usualPath },
 ): Promise<RedirectListener> {
   let deliver: ((response: URLSearchParams) => boolean) | undefined;
-  const create = (): Server =>
-    createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
-      answerWith(response, answerFor(request, path, deliver));
-    }).unref();
-  const { servers, port } = await listen(
+  const create = (): Listener => {
+    const listener = httpListener(
+      browsers,
+      (request, response) => answerWith(response, answerFor(request, path, deliver)),
+      { maxHeaderSize: maxHeaderBytes },
+    );
+    listener.server.unref();
+    return listener;
+  };
+  const { listeners, port } = await listen(
     create,
     addressesOf[hostname] ?? addressesOf.localhost,
     isFixed ? ports : [...ports, 0],
@@ -76,7 +83,7 @@ export async function listenForRedirect(
       }),
     close() {
       deliver = undefined;
-      closeAll(servers);
+      closeAll(listeners);
     },
   };
 }
@@ -85,12 +92,17 @@ const addressesOf: Readonly<Record<string, readonly string[]>> & {
   readonly localhost: readonly string[];
 } = { '127.0.0.1': ['127.0.0.1'], '[::1]': ['::1'], localhost: ['127.0.0.1', '::1'] };
 
+interface Listening {
+  readonly listeners: readonly Listener[];
+  readonly port: number;
+}
+
 /** Takes the first port that is free at all addresses which this machine has. */
 async function listen(
-  create: () => Server,
+  create: () => Listener,
   addresses: readonly string[],
   ports: readonly number[],
-): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+): Promise<Listening> {
   let last = new Error('no port was given');
   for (const wanted of ports) {
     try {
@@ -103,36 +115,35 @@ async function listen(
 }
 
 async function listenAtAll(
-  create: () => Server,
+  create: () => Listener,
   addresses: readonly string[],
   wanted: number,
-): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
-  const servers: Server[] = [];
+): Promise<Listening> {
+  const listeners: Listener[] = [];
   let port = wanted;
   try {
-    for (const address of addresses) {
-      const server = await listenAt(create(), port, address, servers.length > 0);
-      if (server === undefined) continue;
-      servers.push(server);
-      ({ port } = server.address() as AddressInfo);
+    for (const host of addresses) {
+      const listener = await listenAt(create(), port, host, listeners.length > 0);
+      if (listener === undefined) continue;
+      listeners.push(listener);
+      ({ port } = listener);
     }
-    return { servers, port };
+    return { listeners, port };
   } catch (error) {
-    closeAll(servers);
+    closeAll(listeners);
     throw error;
   }
 }
 
 /** A machine without IPv6 listens on its other address only. */
 async function listenAt(
-  server: Server,
+  listener: Listener,
   port: number,
-  address: string,
+  host: string,
   isOptional: boolean,
-): Promise<Server | undefined> {
+): Promise<Listener | undefined> {
   try {
-    await once(server.listen(port, address), 'listening');
-    return server;
+    return await listener.listen({ port, host });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (isOptional && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) return undefined;
@@ -140,11 +151,8 @@ async function listenAt(
   }
 }
 
-function closeAll(servers: readonly Server[]): void {
-  for (const server of servers) {
-    server.close();
-    server.closeIdleConnections();
-  }
+function closeAll(listeners: readonly Listener[]): void {
+  for (const listener of listeners) listener.closeAfterAnswers();
 }
 
 function answerFor(

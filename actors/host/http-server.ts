@@ -1,41 +1,6 @@
-/** Limits, listening and request checks shared by the HTTP servers of the gateway and the inspector. */
+/** Request checks shared by the HTTP servers of the gateway and the inspector. */
 
-import type { IncomingHttpHeaders, IncomingMessage, ServerOptions } from 'node:http';
-import type { ListenOptions, Server } from 'node:net';
-
-// Real clients send a request at once; these limits end connections that send it byte by byte.
-export const requestTimeouts = {
-  /** Time limit for receiving the headers. */
-  headersMs: 10_000,
-  /** Time limit for receiving the whole request. */
-  requestMs: 30_000,
-  /** How often connections are checked against these limits. */
-  checkEveryMs: 1_000,
-};
-
-export type RequestTimeouts = Readonly<typeof requestTimeouts>;
-
-/** Options for Node's HTTP server that bound the size of headers and the duration of requests. */
-export function requestBounds(timeouts: RequestTimeouts = requestTimeouts): ServerOptions {
-  return {
-    maxHeaderSize: 16_384,
-    headersTimeout: timeouts.headersMs,
-    requestTimeout: timeouts.requestMs,
-    connectionsCheckingInterval: timeouts.checkEveryMs,
-  };
-}
-
-/** Resolves once the server is listening; rejects with the error that `explain` returns. */
-export function listen(
-  server: Server,
-  where: ListenOptions,
-  explain: (error: NodeJS.ErrnoException) => Error,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => reject(explain(error)));
-    server.listen(where, resolve);
-  });
-}
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 /**
  * Detects requests caused by a foreign web page: sent to a foreign host name, as after DNS

@@ -3,20 +3,14 @@
  * too slow or too large are refused before they reach the protocol.
  */
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   createMcpHandler,
   isLegacyRequest,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
-import {
-  listen,
-  type RequestTimeouts,
-  requestBounds,
-  requestTimeouts,
-} from '../../actors/host/http-server.ts';
+import { httpListener, type RequestTimeouts, requestTimeouts } from '../../actors/host/listener.ts';
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
@@ -72,17 +66,18 @@ export async function startHttpGateway(
 ): Promise<HttpGateway> {
   const limits = { ...outboxLimits, ...requestTimeouts, ...options.limits };
   const requests = new GatewayRequests(gateway, options, limits);
-  const server = createServer(
+  const listener = httpListener(
+    requests.connections,
+    (request, response) => void requests.answer(request, response),
     {
-      ...requestBounds(limits),
+      timeouts: limits,
       keepAliveTimeout: keepAliveMs,
       keepAlive: true,
       keepAliveInitialDelay: probeAfterMs,
     },
-    (request, response) => void requests.answer(request, response),
   );
+  const { server } = listener;
   server.on('connection', (socket) => {
-    requests.connections.add(socket);
     // Node answers these errors itself, before there is a request.
     socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
       const status = statusOf(code);
@@ -96,7 +91,7 @@ export async function startHttpGateway(
   const { host, port: wanted, oauth } = options;
   // It needs a library that takes longer to load than the gateway, which mostly has a token file.
   const late = oauth && (await import('./oauth/protected-resource.ts'));
-  await listen(server, { port: wanted, host }, (error) => {
+  await listener.listen({ port: wanted, host }, (error) => {
     const where = `${host}:${wanted}`;
     const why =
       error.code === 'EADDRINUSE'
@@ -105,7 +100,7 @@ export async function startHttpGateway(
     return new TroupeError('USAGE', why, { cause: error });
   });
   server.on('error', (error) => gateway.faults.add('the gateway', error));
-  const { port } = server.address() as AddressInfo;
+  const { port } = listener;
   const shownHost = host.includes(':') ? `[${host}]` : host;
   const url = `http://${shownHost}:${port}/mcp`;
   // Requests are answered in later turns of the event loop.
@@ -114,13 +109,13 @@ export async function startHttpGateway(
   return {
     url,
     async close(limitMs) {
-      server.close();
+      listener.stopAccepting();
       await gateway.drain(limitMs);
       // Finished calls may not be answered yet.
       await requests.outbox.sent('answers', gateway.clock);
       await requests.close();
       await requests.outbox.sent('streams', gateway.clock);
-      server.closeAllConnections();
+      listener.close();
     },
   };
 }

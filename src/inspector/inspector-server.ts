@@ -7,10 +7,9 @@
  * send cookies of 127.0.0.1 to every port, whichever program listens there.
  */
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
-import { listen, requestBounds } from '../../actors/host/http-server.ts';
+import { httpListener } from '../../actors/host/listener.ts';
 import { Outbox } from '../../actors/host/slow-readers.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal.ts';
@@ -61,30 +60,29 @@ export async function startInspector(
   inspected: Inspected,
   { port: wanted = 0, pageFolders, now = () => performance.now() }: InspectorOptions = {},
 ): Promise<InspectorServer> {
-  const server = createServer(requestBounds());
   const requests = new InspectorRequests(inspected, await readPageFiles(pageFolders), now);
   const { connections, sessions, streams } = requests;
-  server.on('connection', (socket) => connections.add(socket));
-  server.on('request', (request, response) => void requests.answer(request, response));
-  await listen(server, { port: wanted, host }, (error) => {
+  const listener = httpListener(connections, (request, response) => {
+    void requests.answer(request, response);
+  });
+  await listener.listen({ port: wanted, host }, (error) => {
     const why =
       error.code === 'EADDRINUSE'
         ? `port ${wanted} is in use; choose another one for the inspector, or leave it out`
         : `the inspector cannot listen on port ${wanted} (${error.code ?? error.message}); choose another one`;
     return new TroupeError('USAGE', why, { cause: error });
   });
-  server.on('error', () => undefined);
-  const { port } = server.address() as AddressInfo;
+  const { port } = listener;
   return {
     port,
     newAddress: () => `http://${host}:${port}/#token=${sessions.createToken()}`,
     whenSpent: (address, callback) =>
       sessions.whenSpent(address.split('#token=')[1] ?? '', callback),
     close() {
-      server.close();
+      listener.stopAccepting();
       sessions.close();
       streams.close();
-      server.closeAllConnections();
+      listener.close();
     },
   };
 }

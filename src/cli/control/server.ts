@@ -7,10 +7,10 @@
  */
 
 import { chmodSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import path from 'node:path';
 import { ConnectionLimits, usualStrangers } from '../../../actors/host/connection-limits.ts';
-import { listen } from '../../../actors/host/http-server.ts';
+import { socketListener } from '../../../actors/host/listener.ts';
 import { Outbox, type OutboxLimits } from '../../../actors/host/slow-readers.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { AskPermission } from '../../domain/permission.ts';
@@ -74,18 +74,14 @@ export async function openControlServer(
 ): Promise<ControlServer> {
   makePrivateFolder(path.dirname(socketPath));
   await removeStaleSocket(socketPath);
-  const sockets = new Set<Socket>();
   // Only a request distinguishes a client from a connection that was left open.
   const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClients });
   const outbox = new Outbox({ ...usualLimits, ...limits });
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    connections.add(socket);
+  const listener = socketListener(connections, (socket) => {
     outbox.add(socket);
     serveClient(socket, handler, connections, outbox);
   });
-  await listen(server, { path: socketPath }, ({ code }) =>
+  await listener.listen({ path: socketPath }, ({ code }) =>
     code === 'EADDRINUSE'
       ? usageError('another troupe for this project is just starting; see troupe status')
       : new TroupeError(
@@ -94,14 +90,9 @@ export async function openControlServer(
         ),
   );
   chmodSync(socketPath, 0o600);
-  // A failed accept (too many open files) must not end the troupe; the next one may succeed.
-  server.on('error', () => undefined);
   return {
     path: socketPath,
-    close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
+    close: () => listener.close(),
   };
 }
 

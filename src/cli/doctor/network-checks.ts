@@ -1,7 +1,9 @@
 /** What the settings need of the network: ports of this machine, proxies and files of certificates. */
 
 import { existsSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
+import { ConnectionLimits } from '../../../actors/host/connection-limits.ts';
+import { socketListener } from '../../../actors/host/listener.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { MachineNeeds, NeededProxy } from '../../runtime/machine-needs.ts';
 import { type Finding, failure, ok, serversText, warning } from './finding.ts';
@@ -22,15 +24,18 @@ async function isTaken(port: number): Promise<boolean> {
   return taken.includes(true);
 }
 
-function isTakenOn(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(error.code === 'EADDRINUSE' || error.code === 'EACCES'),
-    );
-    server.listen({ host, port }, () => server.close(() => resolve(false)));
-  });
+async function isTakenOn(host: string, port: number): Promise<boolean> {
+  const nobody = new ConnectionLimits({ strangers: 0, known: 0 });
+  try {
+    const listener = await socketListener(nobody, () => undefined).listen({ host, port });
+    listener.close();
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && takenCodes.has(error.code);
+  }
 }
+
+const takenCodes: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EACCES']);
 
 // A proxy on the same network answers in milliseconds.
 const proxyMs = 3_000;
