@@ -1,6 +1,7 @@
 /** Prints approval requests, with control characters spelled out. */
 
 import type { ApprovalReason, ApprovalRequest, ApprovalValue } from '../../domain/host/approval.ts';
+import { decidesWhatRuns } from '../../policies/approvals/decides-what-runs.ts';
 import { approvalValueLine } from '../../policies/approvals/values.ts';
 import { nameWord, quotedWord, spelledOut } from '../../policies/text/printable.ts';
 
@@ -94,8 +95,9 @@ function wordsOf({ command, args = [] }: ApprovalRequest): string {
   return words.map(quotedWord).join(' ');
 }
 
-/** Returns whether a value says who logs in, and where tokens and secrets go. */
+/** Returns whether a value says who logs in and where tokens and secrets go, or a warning asks the user to check it. */
 function isDecisive({ field }: ApprovalValue): boolean {
+  if (field.startsWith('env.')) return decidesWhatRuns(field.slice('env.'.length));
   return /^oauth\.(?:clientId|\w*Ur[li]|(?:identity\.)?issuer)$/u.test(field);
 }
 

@@ -164,6 +164,21 @@ describe('a short approval request', () => {
     expect(shortApprovalLines(request, '/elsewhere')).toContain('in           /project');
   });
 
+  it('shows the value of each variable that a warning is about', () => {
+    const request = approvalOf('db', {
+      values: [
+        { field: 'env.NODE_OPTIONS', text: '--require ./evil.cjs' },
+        { field: 'env.npm_config_registry', text: 'http://evil.example' },
+        { field: 'env.LEVEL', text: 'debug' },
+      ],
+    });
+    expect(shortApprovalLines(request, '/elsewhere').slice(-3)).toEqual([
+      'variable     NODE_OPTIONS is "--require ./evil.cjs"',
+      'variable     npm_config_registry is "http://evil.example"',
+      'gets         LEVEL',
+    ]);
+  });
+
   it('leaves out no warning and no difference from what was approved', () => {
     const request = approvalOf('db', {
       because: 'changed',
