@@ -28,7 +28,7 @@ import { serveCommand } from './commands/serve.ts';
 import { serverCommands } from './commands/server-control.ts';
 import { settingsCommands } from './commands/settings.ts';
 import { statusCommand } from './commands/status.ts';
-import { toolsCommand } from './commands/tools.ts';
+import { toolsCommand, typesCommand } from './commands/tools.ts';
 import { upCommand } from './commands/up.ts';
 import { commonFlags } from './common-flags.ts';
 import { completeCommand } from './completion/scripts.ts';
@@ -51,6 +51,7 @@ const commands: readonly CommandDefinition[] = [
   explainCommand,
   logsCommand,
   toolsCommand,
+  typesCommand,
   callCommand,
   ...resourceCommands,
   ...promptCommands,

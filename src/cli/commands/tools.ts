@@ -1,12 +1,17 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
+import { settleTimeoutMs } from '../control/protocol.ts';
+import { parseText } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
 import { listedTool, listedTools, usedTool } from '../run/used-tool.ts';
 import { withTroupe } from '../run/with-troupe.ts';
+import { counted } from '../show/counted.ts';
 import { fitTable } from '../show/table.ts';
 import { exampleWords, signatureLines, toolDetails } from '../show/tool-lines.ts';
 
@@ -64,6 +69,41 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
         show(session, found);
         for (const note of after) session.output.note(note);
       }
+      return 0;
+    });
+  },
+};
+
+/** `types`: writes TypeScript declarations of the tools. */
+export const typesCommand: CommandDefinition<{ readonly out?: string }> = {
+  usage: 'types [server]',
+  summary:
+    'write the tools of all servers or of one as TypeScript types, for calls with the library',
+  details:
+    'Prints a module to import types from: the arguments and results of each tool, and TypedTroupe, a troupe whose calls are checked against them. ' +
+    'Equal tools give equal text. Uses the running troupe; without one, it starts the servers, lists their tools and stops them.',
+  example: 'troupe types --out src/troupe-tools.ts',
+  options: [flag('--out <file>', 'write this file instead of printing', parseText)],
+  async run(session, [server], { out }) {
+    const { launch, output, host } = session;
+    const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
+    return withTroupe(session, server, async (troupe) => {
+      const tools = await listedTools(troupe, { server, timeoutMs });
+      const { servers } = await troupe.request('status', {});
+      for (const { name, state, tools: count } of servers)
+        if ((server ?? name) === name && count === 0)
+          output.note(`${printableLine(name, 100)} is ${state} and lists no tools; it is left out`);
+      const { toolTypes } = await import('../show/tool-types.ts');
+      const text = toolTypes(tools);
+      const file = out === undefined ? undefined : path.resolve(host.cwd, out);
+      const { orRefusal } = await import('../settings/target.ts');
+      if (file !== undefined) await orRefusal(file, () => writeFile(file, text));
+      output.document({ tools: tools.length, ...(file === undefined ? { text } : { file }) });
+      if (file === undefined) output.lines(text.trimEnd().split('\n'));
+      else
+        output.lines([
+          `wrote the types of ${counted(tools.length, 'tool')} to ${printableLine(file, 500)}`,
+        ]);
       return 0;
     });
   },

@@ -147,14 +147,14 @@ export function literalText(value: unknown): string {
   return JSON.stringify(value) ?? 'any';
 }
 
-function fieldsOf(schema: Schema): readonly (readonly [name: string, schema: Schema])[] {
+export function fieldsOf(schema: Schema): readonly (readonly [name: string, schema: Schema])[] {
   const properties = schema['properties'];
   if (!isRecord(properties)) return [];
   // `true` allows anything.
   return Object.entries(properties).map(([name, field]) => [name, isRecord(field) ? field : {}]);
 }
 
-function requiredOf(schema: Schema): ReadonlySet<unknown> {
+export function requiredOf(schema: Schema): ReadonlySet<unknown> {
   return new Set(Array.isArray(schema['required']) ? schema['required'] : []);
 }
 
@@ -163,7 +163,7 @@ function firstOf(value: unknown): unknown {
 }
 
 /** Follows a `$ref` within the document; what stands beside it wins. */
-function resolved(schema: Schema, root: Schema): Schema {
+export function resolved(schema: Schema, root: Schema): Schema {
   let own = schema;
   for (let followed = 0; followed < deepest; followed += 1) {
     const { $ref: reference, ...rest } = own;
