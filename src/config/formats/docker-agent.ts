@@ -185,7 +185,7 @@ export function convertDockerAgent(root: TreeNode): Conversion {
   const faults: Fault[] = [];
   const definitions = new Map(definitionsOf(root).map((it) => [it.name, it]));
   const used = new Set<string>();
-  const toolsets = toolsetsOf(root).flatMap((toolset): readonly Toolset[] => {
+  const toolsets = toolsetsOf(root, faults).flatMap((toolset): readonly Toolset[] => {
     const name = textAt(toolset.node, 'ref');
     if (name === undefined || name.startsWith('docker:')) return [toolset];
     const definition = definitions.get(name);
@@ -237,18 +237,35 @@ function definitionsOf(root: TreeNode): readonly Toolset[] {
   );
 }
 
-function toolsetsOf(root: TreeNode): readonly Toolset[] {
+function toolsetsOf(root: TreeNode, faults: Fault[]): readonly Toolset[] {
   const ofAgents = membersOf(memberOf(root, 'agents')?.node).flatMap(({ name, node }) =>
-    listOf(node, ['agents', name], name),
+    listOf(node, ['agents', name], faults, name),
   );
-  return [...ofAgents, ...listOf(root, [])];
+  return [...ofAgents, ...listOf(root, [], faults)];
 }
 
-function listOf(holder: TreeNode, path: readonly string[], agent?: string): readonly Toolset[] {
+const languageServerMessage =
+  'this is a language server, which speaks LSP, not MCP, and is not run; docker-agent goes on running it, or use an MCP server that wraps it';
+
+function listOf(
+  holder: TreeNode,
+  path: readonly string[],
+  faults: Fault[],
+  agent?: string,
+): readonly Toolset[] {
   const list = memberOf(holder, 'toolsets')?.node;
   if (list?.kind !== 'array') return [];
   return list.items.flatMap((node, index) => {
-    if (node.kind !== 'object' || textAt(node, 'type') !== 'mcp') return [];
+    const type = textAt(node, 'type');
+    if (type === 'lsp') {
+      const { line } = memberOf(node, 'type') ?? node;
+      faults.push({
+        line,
+        path: [...path, 'toolsets', index, 'type'],
+        message: languageServerMessage,
+      });
+    }
+    if (node.kind !== 'object' || type !== 'mcp') return [];
     const written = [...path, 'toolsets', index];
     return [{ name: nameFor(node), line: node.line, written, node, ...(agent && { agent }) }];
   });
