@@ -219,13 +219,16 @@ describe('commands alongside a running troupe', () => {
         servers: [
           statusOf('api'),
           statusOf('db'),
+          statusOf('broken', { state: 'failed', reason: 'attemptsExhausted' }),
+          statusOf('stormy', { state: 'suspended', reason: 'crashLoop' }),
           statusOf('later', { state: 'dormant' }),
           statusOf('off', { state: 'disabled' }),
           statusOf('gated', { state: 'blocked', reason: 'pendingApproval' }),
           statusOf('halted', { state: 'stopped' }),
         ],
         onSend: (event, own) => {
-          if (event.type === 'server.restart' && event.server === 'db') own.become(failed);
+          if (event.type !== 'server.restart') return;
+          own.become(event.server === 'db' ? failed : statusOf(event.server));
         },
       }),
     );
@@ -233,8 +236,11 @@ describe('commands alongside a running troupe', () => {
     expect(troupe.sent).toEqual([
       { type: 'server.restart', server: 'api' },
       { type: 'server.restart', server: 'db' },
+      { type: 'server.restart', server: 'broken' },
+      { type: 'server.restart', server: 'stormy' },
     ]);
     expect(run.stdout).toMatch(/^api ready: 0 tools\ndb failed \(restartNever\)/u);
+    expect(run.stdout).toMatch(/^broken ready: 0 tools\nstormy ready: 0 tools$/mu);
     expect(run.exitCode).toBeGreaterThan(1);
   });
 

@@ -137,7 +137,13 @@ describe('opening a stdio session', () => {
     const spec = fixtureSpec('ok', { value: '${PORT:-8080}', env: { TOKEN: '${MY_TOKEN}' } });
     const { bench: session } = await opened('', {
       spec,
-      env: { MY_TOKEN: 't0ken', OTHER: 'no', HOME: '/elsewhere' },
+      env: {
+        MY_TOKEN: 't0ken',
+        OTHER: 'no',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+        OTEL_SERVICE_NAME: 'host',
+        HOME: '/elsewhere',
+      },
     });
     const outcome = await call(session, 'env');
     const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '';
@@ -148,7 +154,8 @@ describe('opening a stdio session', () => {
       args: ['ok', '8080'],
       cwd: '/tmp',
     });
-    expect(Object.keys(seen)).not.toContain('OTHER');
+    const passed = Object.keys(seen).filter((name) => /^(?:OTHER|OTEL_)/u.test(name));
+    expect(passed).toEqual([]);
   });
 
   it.each([
