@@ -3,10 +3,12 @@
  *
  * A server requests a permit and waits in the queue until its pool has a free one. Demanded servers
  * come first, then first starts in settings order, then repeated starts in the order of their
- * requests. The server returns the permit once its session is open, or once the start has ended. A
- * start that outlasts its permit is probably waiting for something other than a core: the permit
- * lapses, and the start continues without it. Permits granted at once form a grant, which has one
- * timer and lapses as a whole.
+ * requests. The server returns the permit once its session is open, or once the start has ended.
+ *
+ * A number that somebody chose holds: so many starts are under way at most. With `auto`, a start that
+ * outlasts its permit is probably waiting for something other than a core: the permit lapses, and the
+ * start continues without it. Permits granted at once form a grant, which has one timer and lapses as
+ * a whole.
  *
  * A repeated start also takes a retry from a stock that all servers share and that refills
  * slowly, so servers that failed together come back one after the other, whatever their own
@@ -48,6 +50,9 @@ interface Permit extends Pick<SlotRequest, 'actorId' | 'pool'> {
 // A start keeps a core busy for a quarter of a second or waits for something else; eight starts per
 // core are enough to keep it busy either way.
 const localPermitsPerCore = 8;
+// A remote start costs a socket and a millisecond, so only a real crowd waits: two hundred sockets
+// are a fifth of what a process may open on a system with the lowest usual limit.
+const remotePermits = 200;
 
 // Twenty: the sessions that a user loses with a network all come back without waiting.
 const fullStockCount = 20;
@@ -65,12 +70,13 @@ export interface SlotsInput {
   readonly coreCount: number;
   /** Makes the pauses between two retries repeatable. */
   readonly seed: number;
+  /** Number of remote servers that `auto` lets start at once. Default: 200. */
+  readonly remoteCount?: number;
   /** Number of retries in a full stock, which is what it starts with. Default: 20. */
   readonly stockCount?: number;
 }
 
-export interface SlotsContext extends Required<Omit<SlotsInput, 'counts'>> {
-  readonly counts: Readonly<Record<SlotPool, number>>;
+export interface SlotsContext extends Required<SlotsInput> {
   /** Requests in the order of their turns; at most one for each server actor. */
   readonly waiting: readonly SlotRequest[];
   /** Granted permits. */
@@ -95,8 +101,16 @@ export interface SlotsGranted {
   readonly actorIds: readonly string[];
 }
 
-function countsOf({ local, remote }: SlotCounts, coreCount: number): SlotsContext['counts'] {
-  return { local: local === 'auto' ? localPermitsPerCore * coreCount : local, remote };
+/** Returns the number of permits in each pool. */
+export function permitCounts({
+  counts: { local, remote },
+  coreCount,
+  remoteCount,
+}: Pick<SlotsContext, 'counts' | 'coreCount' | 'remoteCount'>): Record<SlotPool, number> {
+  return {
+    local: local === 'auto' ? localPermitsPerCore * coreCount : local,
+    remote: remote === 'auto' ? remoteCount : remote,
+  };
 }
 
 /**
@@ -126,9 +140,9 @@ function joined(
 function dueIn(context: SlotsContext): Pick<SlotsContext, 'overtakings' | 'retriesLeft'> & {
   readonly due: ReadonlySet<SlotRequest>;
 } {
-  const { waiting, permits, counts } = context;
+  const { waiting, permits } = context;
   let { overtakings, retriesLeft } = context;
-  const free = { ...counts };
+  const free = permitCounts(context);
   for (const { pool } of permits) free[pool] -= 1;
   const due = new Set<SlotRequest>();
   const isLeft = (request: SlotRequest): boolean => !due.has(request);
@@ -195,6 +209,7 @@ function granting(change: (context: SlotsContext, event: SlotsEvent) => Partial<
       // The number of a grant that ends now still has its timer.
       const grant = freeNumber([...before.permits, ...permits]);
       permits = [...permits, ...starts.map(({ actorId }) => ({ actorId, pool, grant }))];
+      if (context.counts[pool] !== 'auto') continue;
       const lapse = { type: 'permits.lapsed', grant } as const;
       enqueue.raise(lapse, { id: patienceOf(grant), delay: `${pool}Patience` });
     }
@@ -231,9 +246,9 @@ export const slotsMachine = slotsTimes
         return { permits: permits.filter(({ grant }) => grant !== event.grant) };
       }),
       /** Changes how many servers may start at once; granted permits stay valid. */
-      resize: granting(({ coreCount }, event) => {
+      resize: granting((_, event) => {
         assertEvent(event, 'slots.resized');
-        return { counts: countsOf(event.counts, coreCount) };
+        return { counts: event.counts };
       }),
       /** Returns one retry to the stock. */
       refill: granting(({ retriesLeft, refillCount }) => ({
@@ -252,9 +267,12 @@ export const slotsMachine = slotsTimes
     // A transition loop is a bug: a broken actor is better than a frozen host.
     options: { maxIterations: 1_000 },
     id: 'slots',
-    context: ({ input: { counts, coreCount, seed, stockCount = fullStockCount } }) => ({
-      counts: countsOf(counts, coreCount),
+    context: ({
+      input: { counts, coreCount, seed, remoteCount = remotePermits, stockCount = fullStockCount },
+    }) => ({
+      counts,
       coreCount,
+      remoteCount,
       seed,
       stockCount,
       waiting: [],

@@ -4,7 +4,8 @@
  * `live`: listed in the current session. `stale`: that session is over, by failure or on request,
  * and the next one has not listed yet; a suspended server also keeps its stale tools. `deferred`:
  * stored from an earlier session, for example for a dormant server. `none`: the server may not run,
- * the user stopped it, it failed for good, or no list is known. `lost` is left at once: the policy
+ * the user stopped it, it failed for good (unless the policy keeps the tools of a lost server), or no
+ * list is known. `lost` is left at once: the policy
  * decides whether a lost session's tools stay, become deferred, or disappear until the next list. A
  * deferred list may be forgotten when it is too old or the store is full. The region begins in
  * `remembering`, which checks whether a list is stored. It never reads another region's state: the
@@ -31,6 +32,8 @@
  * lost -- always [defersWhileDown] --> deferred
  * lost -- always --> none
  * stale -- catalog.forgotten --> none
+ * stale -- server.gaveUp [keepsAfterGivingUp] --> (ignored)
+ * stale -- server.gaveUp --> none
  * ended -> [*]
  * ```
  */
@@ -82,7 +85,13 @@ export const catalogRegion = serverSetup.createStateConfig({
         { actions: 'forgetCatalog', target: 'none' },
       ],
     },
-    stale: { on: { 'catalog.forgotten': forgotten } },
+    stale: {
+      on: {
+        'catalog.forgotten': forgotten,
+        // Calls then fail with the reason why the server was given up.
+        'server.gaveUp': [{ guard: 'keepsAfterGivingUp' }, { target: 'none' }],
+      },
+    },
     ended: { type: 'final' },
   },
 });

@@ -2,7 +2,12 @@
 
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 import { type Failure, isPermanent } from '../../src/domain/failure.ts';
-import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
+import type {
+  FirstAttempt,
+  QuietRetries,
+  ServerPolicy,
+  StormLimit,
+} from '../../src/domain/policy.ts';
 import { isRemote, type TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
 import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
@@ -245,6 +250,12 @@ export function mayShowStored(context: ServerContext): boolean {
   return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
 }
 
+/** Returns when the first attempt after this loss is made. */
+function firstOf({ loss, policy }: Pick<ServerContext, 'loss' | 'policy'>): FirstAttempt {
+  const { first, firstAfterExpiry } = policy.restart;
+  return loss?.kind === 'sessionMissing' ? (firstAfterExpiry ?? first) : first;
+}
+
 /** Chooses the wait before the next attempt, with jitter. */
 export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   const busy = busyBackoffOf(context);
@@ -252,7 +263,12 @@ export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   const waits = context.waits + 1;
   const delayMs =
     busy === null
-      ? restartDelay(context.policy.restart, waits, chance, context.servedMs)
+      ? restartDelay(
+          { ...context.policy.restart, first: firstOf(context) },
+          waits,
+          chance,
+          context.servedMs,
+        )
       : busyDelay(busy, waits, chance);
   return { waits, delayMs: honourRetryAfter(delayMs, context) };
 }
@@ -269,7 +285,8 @@ export function quietWait(context: ServerContext): Partial<ServerContext> {
 
 /** Returns whether a call that waits ends the wait: the first of an outage, unless the peer requested it. */
 export function endsOnDemand({ hasServed, loss, policy, waits }: ServerContext): boolean {
-  const isFirst = hasServed && waits === 1 && typeof policy.restart.first === 'object';
+  const first = firstOf({ loss, policy });
+  const isFirst = hasServed && waits === 1 && typeof first === 'object';
   return isFirst && loss?.retryAfterMs === undefined;
 }
 

@@ -386,6 +386,8 @@ export const serverSetup = setup({
     },
     /** Whether a lost server's tools stay in the list. */
     keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
+    /** Whether a lost server's tools stay in the list even after its last attempt. */
+    keepsAfterGivingUp: ({ context }) => context.policy.catalog.afterGiveUp === 'keepStale',
     /** Whether a lost server's stored tools stay, marked as deferred. */
     defersWhileDown: ({ context }) =>
       context.policy.catalog.whileDown === 'deferred' && isStored(context),

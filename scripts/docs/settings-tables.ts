@@ -277,11 +277,11 @@ export const mcpKeys: Readonly<
       'These servers are enabled although their entries say `"enabled": false`, for entries in files that you cannot edit.',
   },
   slots: {
-    takes: '`{ "local": 1 to 1,000 or "auto", "remote": 1 to 1,000 }`',
+    takes: '`{ "local": 1 to 1,000 or "auto", "remote": 1 to 1,000 or "auto" }`',
     byDefault: byPolicy(noSettings.slots),
     gated: gatedNumbers,
     meaning:
-      'How many servers of each kind may start at once; `"auto"` = eight for each processor core.',
+      'How many servers of each kind may start at once. `"auto"` = eight local ones for each processor core, 200 remote ones, and slow starts do not hold up the others.',
   },
   startupGateMs: {
     takes: '0 to 60,000 milliseconds',

@@ -58,10 +58,12 @@ const maxSlots = 1_000;
 // The gate only delays what is shown; a minute without showing anything is a mistake.
 const maxGateMs = 60_000;
 
-const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}, or "auto" for local ones; write { "local": 3, "remote": 20 }`;
+const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}, or "auto"; write { "local": 3, "remote": 20 }`;
 const gateError = `"startupGateMs" must be a whole number of milliseconds from 0 to ${maxGateMs}; write 250`;
 const gatewayError = '"dockerGateway" must be true, false or "auto"; write true';
-const slot = wholeNumber(1, maxSlots, slotsError);
+const slots = z.union([z.literal('auto'), wholeNumber(1, maxSlots, slotsError)], {
+  error: slotsError,
+});
 
 const listOf = (key: string) => {
   const error = `"${key}" must be a list of server names; write ["db"] or, for none, []`;
@@ -93,8 +95,8 @@ export const mcpFields = {
   enabledServers: listOf('enabledServers'),
   slots: z.strictObject(
     {
-      local: z.union([z.literal('auto'), slot], { error: slotsError }).optional(),
-      remote: slot.optional(),
+      local: slots.optional(),
+      remote: slots.optional(),
     },
     { error: slotsError },
   ),

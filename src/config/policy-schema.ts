@@ -54,6 +54,14 @@ const orNull = (means: string, unit: string, least: number, most: number) =>
   whole(unit, least, most, `, or null for ${means}`).nullable();
 const msOrNull = (means: string) => orNull(means, ' of milliseconds', 1, longestTimerMs);
 const countOrNull = (means: string, least = 1) => orNull(means, '', least, maxCount);
+const slots = () =>
+  ruled(
+    z.union([z.literal('auto'), countOrNull('no limit')]),
+    `"auto", a whole number from 1 to ${maxCount}, or null for no limit`,
+  );
+const firstAttempts = '"immediate", "delayed"';
+const firstAttempt = () =>
+  z.union([z.enum(['immediate', 'delayed']), z.strictObject({ sustainedMs: ms() })]);
 const truth = () => z.boolean(shape('true or false, without quotes'));
 const choice = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   z.enum(words, shape(words.map((word) => `"${word}"`).join(' or ')));
@@ -198,17 +206,15 @@ export const policySchemas: {
     listTimeoutMs: ms(),
     missingVariable: choice('fail', 'keep'),
     queueTimeoutMs: ms(),
-    localSlots: ruled(
-      z.union([z.literal('auto'), countOrNull('no limit')]),
-      `"auto", a whole number from 1 to ${maxCount}, or null for no limit`,
-    ),
-    remoteSlots: countOrNull('no limit'),
+    localSlots: slots(),
+    remoteSlots: slots(),
   },
   restart: {
     on: choice(...restartRules),
-    first: ruled(
-      z.union([z.enum(['immediate', 'delayed']), z.strictObject({ sustainedMs: ms() })]),
-      '"immediate", "delayed" or { "sustainedMs": 10000 }',
+    first: ruled(firstAttempt(), `${firstAttempts} or { "sustainedMs": 10000 }`),
+    firstAfterExpiry: ruled(
+      firstAttempt().nullable(),
+      `${firstAttempts}, { "sustainedMs": 1000 }, or null for the value of "first"`,
     ),
     delays,
     jitter: ruled(
@@ -242,6 +248,7 @@ export const policySchemas: {
   idle: { stopMs: msOrNull('never') },
   catalog: {
     whileDown: choice('keepStale', 'hide', 'deferred'),
+    afterGiveUp: choice('hide', 'keepStale'),
     cache: choice('none', 'memory', 'disk'),
     // A stored list outlives any timer.
     ttlMs: orNull('no limit', ' of milliseconds', 1, Number.MAX_SAFE_INTEGER),

@@ -141,12 +141,15 @@ export interface ConnectPolicy {
    */
   readonly missingVariable: 'fail' | 'keep';
   /**
-   * Number of local servers that may start at once; `auto` for eight per processor core, null for
-   * no limit. `mcp.slots` wins.
+   * Number of local servers that may start at once; null for no limit. `auto`: eight per processor
+   * core, and a start that takes longer than a second no longer counts. `mcp.slots` wins.
    */
   readonly localSlots: number | 'auto' | null;
-  /** The deadline of remote servers. */
-  readonly remoteSlots: number | null;
+  /**
+   * Number of remote servers that may start at once; null for no limit. `auto`: 200, and a start that
+   * takes longer than a tenth of a second no longer counts. `mcp.slots` wins.
+   */
+  readonly remoteSlots: number | 'auto' | null;
 }
 
 /** `auto`: local after a failure, remote always; `remote`: remote always, local never. */
@@ -185,6 +188,11 @@ export interface RestartPolicy {
    * delay otherwise, which a call that waits for the server may end. The attempt counts in any case.
    */
   readonly first: FirstAttempt;
+  /**
+   * The same after a session that the server no longer knows, which says nothing against the server;
+   * null: as `first`.
+   */
+  readonly firstAfterExpiry: FirstAttempt | null;
   /** The waits before the attempts: a list, whose last item repeats, or one growing wait. */
   readonly delays: Delays;
   /** `none`; `full`: anything between `floorMs` and the wait; a fraction: that much more or less. */
@@ -268,6 +276,11 @@ export interface IdlePolicy {
 export interface CatalogPolicy {
   /** Which tools are shown for a server that is temporarily lost. */
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
+  /**
+   * Which tools are shown for a lost server after its last attempt, if they were shown until then;
+   * a call of one fails with the server's last error.
+   */
+  readonly afterGiveUp: 'hide' | 'keepStale';
   /** Where tool lists are kept after their session: nowhere, in memory, or on disk. */
   readonly cache: 'none' | 'memory' | 'disk';
   /**

@@ -186,5 +186,6 @@ export interface PlacedRules {
 export interface SlotCounts {
   /** Number of local servers; `auto` for as many as suit the processor cores. */
   readonly local: number | 'auto';
-  readonly remote: number;
+  /** Number of remote servers; `auto` for as many as suit the open files of a process. */
+  readonly remote: number | 'auto';
 }

@@ -107,6 +107,7 @@ const handover: Readonly<Record<keyof HandoverInput, Shown>> = {
 const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
   counts: 'data',
   coreCount: 'data',
+  remoteCount: 'data',
   seed: 'data',
   stockCount: 'data',
   waiting: 'data',

@@ -24,7 +24,7 @@ describe('merged settings', () => {
       settings: {
         servers: [],
         excluded: [],
-        slots: { local: 'auto', remote: 200 },
+        slots: { local: 'auto', remote: 'auto' },
         startupGateMs: 250,
         problems: [],
       },

@@ -10,6 +10,7 @@ import {
   setup,
 } from 'xstate';
 import {
+  permitCounts,
   type SlotPool,
   type SlotRequest,
   type SlotsEvent,
@@ -73,10 +74,13 @@ const repeatedStarts = [
   request('d.0', 3, { retry: true, pool: 'remote', demanded: true }),
   request('c.0', 2),
 ];
-const sizes: readonly SlotCounts[] = [
-  { local: 1, remote: 1 },
-  { local: 2, remote: 1 },
-];
+/** One permit in each pool, which lapses. */
+const onePermitEach = {
+  counts: { local: 'auto', remote: 'auto' },
+  coreCount: 1 / 8,
+  remoteCount: 1,
+} as const;
+const sizes: readonly SlotCounts[] = [onePermitEach.counts, { local: 2, remote: 1 }];
 const pools: readonly SlotPool[] = ['local', 'remote'];
 
 const idsOf = (list: readonly { readonly actorId: string }[]) => list.map(({ actorId }) => actorId);
@@ -84,7 +88,8 @@ const inPool = <Item extends { readonly pool: SlotPool }>(list: readonly Item[],
   list.filter((item) => item.pool === pool);
 
 function invariants({ context }: Snapshot): readonly string[] {
-  const { permits, waiting, counts, retriesLeft, stockCount } = context;
+  const { permits, waiting, retriesLeft, stockCount } = context;
+  const counts = permitCounts(context);
   const known = [...idsOf(permits), ...idsOf(waiting)];
   return [
     ...(new Set(known).size === known.length ? [] : ['a server is known twice']),
@@ -140,7 +145,7 @@ const grantsIn = ({ context }: Snapshot): ReadonlySet<number> =>
 function searchSlots(requested: readonly Requested[]) {
   const actorIds = [...new Set(requested.flatMap(({ requests }) => idsOf(requests)))];
   return explore(comparing(slotsMachine), {
-    inputs: [{ counts: { local: 1, remote: 1 }, coreCount: 1, seed: 1, stockCount: 2 }],
+    inputs: [{ ...onePermitEach, seed: 1, stockCount: 2 }],
     events: {
       'slots.requested': [...requested, together(requested)],
       'slot.returned': actorIds.map((actorId) => ({ type: 'slot.returned' as const, actorId })),
@@ -184,11 +189,11 @@ describe('the slots chart', { timeout: 120_000 }, () => {
 
 describe('start permits', () => {
   it('are returned when the session opens, or lapse while the start continues', async () => {
-    const story = startStory();
+    const story = startStory({ coreCount: onePermitEach.coreCount });
     const web = server('web', { transport: 'http' });
     story.load(
       settingsOf([server('one'), server('two'), web, server('three'), server('four')], {
-        slots: { local: 1, remote: 1 },
+        slots: onePermitEach.counts,
       }),
     );
     story.beginHere();
@@ -217,7 +222,7 @@ describe('start permits', () => {
   });
 
   it('lapse with all others that were granted at once', () => {
-    const { send, giveBack, granted, clock } = brokerStory({ counts: { local: 3, remote: 1 } });
+    const { send, giveBack, granted, clock } = brokerStory({ ...onePermitEach, coreCount: 3 / 8 });
     send(together([request('a', 0), request('b', 1), request('c', 2, { pool: 'remote' })]));
     expect(clock.pendingCount).toBe(2);
     giveBack('a');
@@ -233,6 +238,19 @@ describe('start permits', () => {
     expect(granted.slice(6).map(({ actorId }) => actorId)).toEqual(['g', 'h']);
     for (const name of ['f', 'g', 'h']) giveBack(name);
     expect(clock.pendingCount).toBe(0);
+  });
+
+  it('do not lapse where the settings say how many servers may start at once', () => {
+    const { send, giveBack, granted, clock } = brokerStory({ counts: { local: 1, remote: 1 } });
+    send(request('a', 0));
+    send(request('b', 1));
+    send(request('c', 2, { pool: 'remote' }));
+    send(request('d', 3, { pool: 'remote' }));
+    expect(clock.pendingCount).toBe(0);
+    expect(granted.map(({ actorId }) => actorId)).toEqual(['a', 'c']);
+    giveBack('a');
+    giveBack('c');
+    expect(granted.map(({ actorId }) => actorId)).toEqual(['a', 'c', 'b', 'd']);
   });
 
   it('default to eight per processor core', () => {
@@ -330,7 +348,7 @@ function brokerStory(input: Partial<SlotsInput> = {}) {
     invoke: {
       id: 'slots',
       src: 'slots',
-      input: { counts: { local: 50, remote: 50 }, coreCount: 1, seed: 1, ...input },
+      input: { ...onePermitEach, coreCount: 50 / 8, remoteCount: 50, seed: 1, ...input },
     },
     on: { 'slots.granted': { actions: 'note' } },
   });

@@ -108,6 +108,7 @@ export interface StoryOptions {
   readonly slots?: typeof slotsMachine;
   readonly handover?: typeof handoverMachine;
   readonly launchBound?: readonly string[];
+  readonly coreCount?: number;
   /** Sees every event of the charts. */
   readonly inspect?: (event: InspectionEvent) => void;
 }
@@ -163,6 +164,7 @@ function createRootActor(
     slots = slotsMachine,
     handover = handoverMachine,
     launchBound,
+    coreCount = 1,
   }: StoryOptions,
   sessions: ScriptedSessionSource,
   clock: VirtualClock,
@@ -196,7 +198,7 @@ function createRootActor(
     trusted: true,
     launchBound: launchBound ?? null,
     slots: { local: 3, remote: 20 },
-    coreCount: 1,
+    coreCount,
     startupGateMs: 250,
   };
   return createActor(machine, { input, clock, inspect });

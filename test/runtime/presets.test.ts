@@ -82,6 +82,17 @@ describe('a preset at work', () => {
     expect(there.troupe.tools()).toEqual([]);
   });
 
+  it('QW-91: long texts under qwenCode are cut at 25,000 characters, and images never', async () => {
+    const image = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(100_000) };
+    const { there, made } = await callUnder('qwenCode', 'srv');
+    const content = [image, { type: 'text', text: 'x'.repeat(30_000) }];
+    there.sessions.of('db').calls[0]?.answer({ content });
+    await there.settle();
+    expect(made.value).toMatchObject({
+      result: { content: [image, { type: 'text', text: 'x'.repeat(25_000) }, { type: 'text' }] },
+    });
+  });
+
   it('CC-14: a description under claudeCode is cut at 2,048 characters', async () => {
     const there = await stage({ settings: under('claudeCode', { db: 'srv' }) });
     there.sessions.of('db').list([tool('query', { description: 'x'.repeat(9_000) })]);

@@ -55,16 +55,15 @@ export const defaultPolicy: ServerPolicy = {
     // For all 64 pages together: as long as the connect, so that a start takes a
     // minute at worst.
     listTimeoutMs: 30_000,
-    // Five minutes: a permit lapses after a second at most, so a longer wait means that
-    // something is stuck.
+    // Five minutes: by default a permit lapses after a second at most, so a longer wait means
+    // that something is stuck.
     queueTimeoutMs: 300_000,
     // A server that received "${TOKEN}" as its token would fail without a visible reason.
     missingVariable: 'fail',
     // A local start keeps a core busy or waits for something else, so the cores decide.
-    // A remote start costs a socket and a millisecond, so only a real crowd waits: two hundred
-    // sockets are a fifth of what a process may open on a system with the lowest usual limit.
+    // A remote start costs a socket, so only a real crowd waits.
     localSlots: 'auto',
-    remoteSlots: 200,
+    remoteSlots: 'auto',
   },
 
   restart: {
@@ -74,6 +73,7 @@ export const defaultPolicy: ServerPolicy = {
     // A process that died within ten seconds would rarely start better at once; one that served for
     // longer usually does, and its first loss is no sign of a loop.
     first: { sustainedMs: 10_000 },
+    firstAfterExpiry: null,
     delays: {
       // Half a second: a restarting process is rarely back sooner.
       initialMs: 500,
@@ -148,6 +148,8 @@ export const defaultPolicy: ServerPolicy = {
   catalog: {
     // A list that comes and goes disturbs a model; calls report what is wrong.
     whileDown: 'keepStale',
+    // A server that failed for good is out of the list until the user does something about it.
+    afterGiveUp: 'hide',
     cache: 'disk',
     // Thirty days: a list older than a month says little about the server of today.
     ttlMs: 2_592_000_000,

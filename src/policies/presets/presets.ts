@@ -63,7 +63,7 @@ const ohMyPi = overridePolicy(defaultPolicy, {
     reconnectStorm: { limit: 6, windowMs: 30_000, action: 'suspend' },
   },
   breaker: { threshold: null },
-  catalog: { pinTools: 'off' },
+  catalog: { afterGiveUp: 'keepStale', pinTools: 'off' },
   // One deadline for every request, of the handshake and of calls.
   call: { timeoutMs: 30_000, replay: 'once' },
   // A challenge stays in the answer for the host to handle.
@@ -169,6 +169,8 @@ const claudeCode = overridePolicy(defaultPolicy, {
   restart: {
     ...resetsAtOnce,
     on: 'remote',
+    // The next call connects again. A server that forgets its sessions within a second waits.
+    firstAfterExpiry: { sustainedMs: 1_000 },
     // The growth is documented; where it begins is not.
     delays: upToHalfAMinute,
     maxAttempts: 5,

@@ -4,7 +4,7 @@
  */
 
 import type { SnapshotFrom } from 'xstate';
-import type { slotsMachine } from '../../../machines/slots.ts';
+import { permitCounts, type slotsMachine } from '../../../machines/slots.ts';
 import { actorsOf } from '../../../machines/troupe/context.ts';
 import { gatesOf } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -207,7 +207,7 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
     | undefined;
   const own = slots?.context.waiting.find((entry) => entry.actorId === actorId);
   if (slots === undefined || own === undefined) return undefined;
-  const { waiting, permits, counts, retriesLeft } = slots.context;
+  const { waiting, permits, retriesLeft } = slots.context;
   const line = waiting.filter(({ pool }) => pool === own.pool);
   const names = new Map(
     [...root.context.live].flatMap(([name, server]) =>
@@ -218,7 +218,7 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
     pool: own.pool,
     position: line.indexOf(own) + 1,
     waiting: line.length,
-    permits: counts[own.pool],
+    permits: permitCounts(slots.context)[own.pool],
     heldBy: permits
       .filter(({ pool }) => pool === own.pool)
       .map((permit) => names.get(permit.actorId) ?? permit.actorId),

@@ -86,12 +86,15 @@ const checked = (failures: number): ServerInput =>
 /** What is shown of a lost server, and whether lists are kept. */
 const byShowing: readonly ServerInput[] = (
   [
-    ['hide', 'memory'],
-    ['deferred', 'memory'],
-    ['deferred', 'none'],
-    ['keepStale', 'none'],
+    ['hide', 'memory', 'hide'],
+    ['deferred', 'memory', 'hide'],
+    ['deferred', 'none', 'hide'],
+    ['keepStale', 'none', 'hide'],
+    ['keepStale', 'memory', 'keepStale'],
   ] as const
-).map(([whileDown, cache]) => smallServer({ policy: { catalog: { whileDown, cache } } }));
+).map(([whileDown, cache, afterGiveUp]) =>
+  smallServer({ policy: { catalog: { whileDown, cache, afterGiveUp } } }),
+);
 
 const verdicts: readonly Verdict[] = ['admitted', 'disabled', ...blockedReasons];
 const births = verdicts.flatMap((verdict) =>

@@ -73,7 +73,9 @@ const stateRules: Rules<ServerSnapshot> = {
   'ready means listed in this session': (state) =>
     !isReady(state) || (state.value.catalog === 'live' && state.context.era !== null),
   'a server that may not run, was stopped or gave up shows no tools': (state) =>
-    !isShut(state) || ['none', 'ended'].includes(state.value.catalog),
+    !isShut(state) ||
+    ['none', 'ended'].includes(state.value.catalog) ||
+    (state.value.catalog === 'stale' && state.context.policy.catalog.afterGiveUp === 'keepStale'),
   'a lost server shows what its policy says': ({ context: { policy }, value: { catalog } }) =>
     catalog !== 'stale' || policy.catalog.whileDown === 'keepStale',
   'lists that are not kept are never shown from before': ({ context, value: { catalog } }) =>

@@ -230,6 +230,7 @@ function keyOf(snapshot: ServerSnapshot): string {
     policy.restart.on,
     policy.breaker.action,
     policy.catalog.whileDown,
+    policy.catalog.afterGiveUp,
     policy.catalog.cache,
     context.transport,
   ]);

@@ -114,6 +114,26 @@ describe('a preset', () => {
     },
   );
 
+  it.each([
+    [1_000, [0, 2_000]],
+    // A server that forgets every session at once would otherwise be asked without a pause.
+    [999, [1_000, 3_000]],
+  ])(
+    'CC-10: claudeCode replaces an expired session that was ready for %i ms at %j',
+    (readyMs, triesAt) => {
+      const server = readyUnder('claudeCode', 'http');
+      server.story.clock.advanceBy(readyMs);
+      const lostAt = server.story.clock.now();
+      const times: number[] = [];
+      server.lose('sessionMissing');
+      while (times.length < 2 && server.untilNextTry()) {
+        times.push(server.story.clock.now() - lostAt);
+        server.lose('unavailable');
+      }
+      expect(times).toEqual(triesAt);
+    },
+  );
+
   it('default retries quietly once a server has lost two new sessions', () => {
     expect(failingStart(under('default', 'http'), 'sessionMissing', 4)).toEqual({
       triesAt: seconds(0, 0.5, 15.5, 45.5),
@@ -204,6 +224,21 @@ describe("a lost server's tools", () => {
       expect(catalog()).toBe('live');
     },
   );
+
+  it.each([
+    ['OMP-93', 'ohMyPi', 'stale'],
+    ['X9', 'default', 'none'],
+    ['X9', 'codeBuddy', 'none'],
+  ] as const)('%s: under %s are %s after the last attempt', (_rows, preset, shown) => {
+    const server = readyUnder(preset);
+    expect(afterLoss(server, 'crashed').state).toBe(exhausted);
+    expect(server.story.snapshotOf('db.0').value.catalog).toBe(shown);
+    server.story.send({ type: 'server.restart', server: 'db' });
+    server.serve();
+    expect(server.story.snapshotOf('db.0').value.catalog).toBe('live');
+    server.story.send({ type: 'server.stop', server: 'db' });
+    expect(server.story.snapshotOf('db.0').value.catalog).toBe('none');
+  });
 
   it('CC-08: reappear with the next list under claudeCode, not on a restart request', () => {
     const server = readyUnder('claudeCode', 'http');
