@@ -118,6 +118,7 @@ function orders(services: Services, ended: Promise<void>) {
     if (isAnotherTry(order)) values.askAgain();
     if (progress.isOver()) return;
     progress.during(() => {
+      if (isAnotherTry(order) && desired !== undefined) approvals.readAgain(desired);
       if (order.type === 'roots.changed') return questions.roots.set(order.roots);
       if (order.type === 'plugins.changed') return services.setPlugins(order.plugins);
       if (!isApprovalOrder(order)) return root.send(order);

@@ -6,6 +6,7 @@
  * from the approved ones.
  */
 
+import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { SessionOwner, SessionTarget } from '../../../actors/session/ports.ts';
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
@@ -97,6 +98,9 @@ export class Approvals {
   readonly #hasUnpinned = new Set<string>();
   /** The records at the last change notification. */
   #followed: readonly ApprovalRecord[] = [];
+  /** The watched `envFile`s with the folders that confine them. */
+  #watched: ReadonlyMap<string, string | undefined> = new Map();
+  #unwatch = (): void => {};
 
   constructor(ports: ApprovalsPorts) {
     const { parts, projectRoot, problems } = ports;
@@ -153,16 +157,54 @@ export class Approvals {
         const gated = this.#servers().filter((it) => it.gated);
         if (gated.length === 0) return;
         const names = new Set(plan.map(({ server }) => server));
+        const isPending = ({ name }: DesiredServer): boolean =>
+          context.live.get(name)?.verdict === 'pendingApproval';
         for (const desired of gated) {
           if (!names.has(desired.name)) continue;
-          if (context.live.get(desired.name)?.verdict === 'pendingApproval')
-            this.#requestApproval(desired);
+          if (isPending(desired)) this.#requestApproval(desired);
           else this.#noteUse(desired);
         }
+        this.#watch(gated.filter(isPending));
       },
       // A failure of the root ends the troupe, which reports it to its host.
       error: () => {},
     });
+  }
+
+  /**
+   * Follows the `envFile`s of servers that wait for an approval: the earlier one applies again once
+   * the file sets the approved names. Files of running servers are read at their next start, so
+   * that saving a file never stops a server.
+   */
+  #watch(pending: readonly DesiredServer[]): void {
+    const { parts, root, specs } = this.#ports;
+    if (parts.readEnvFileNames === undefined) return;
+    const files = new Map<string, string | undefined>();
+    for (const { generation } of pending) {
+      const spec = specs.get(generation);
+      const rule = spec?.type === 'stdio' ? spec.values?.envFile : undefined;
+      if (rule !== undefined) files.set(rule.path, rule.within);
+    }
+    if (equalTyped([...files], [...this.#watched])) return;
+    this.#unwatch();
+    this.#watched = files;
+    if (files.size === 0) {
+      this.#unwatch = () => {};
+      return;
+    }
+    const confines = [...files].filter((it): it is [string, string] => it[1] !== undefined);
+    const changed = (): void => root().send({ type: 'settings.reload' });
+    const watch = parts.settings?.watch ?? watchSettingsFiles;
+    const listener = { changed, slowed: () => {} };
+    this.#unwatch = watch([...files.keys()], listener, { confines: new Map(confines) });
+  }
+
+  /** Reads again what the approval of a server that waits for one is bound to. */
+  readAgain({ name, gated }: DesiredServer): void {
+    const root = this.#ports.root();
+    const { live } = root.getSnapshot().context;
+    if (gated && live.get(name)?.verdict === 'pendingApproval')
+      root.send({ type: 'settings.reload' });
   }
 
   /**
@@ -257,6 +299,7 @@ export class Approvals {
    */
   close(): Promise<void> | undefined {
     this.#endListening();
+    this.#unwatch();
     return this.#store.close();
   }
 

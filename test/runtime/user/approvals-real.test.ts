@@ -95,7 +95,7 @@ describe('an approved server', { timeout: 60_000 }, () => {
     ]);
     expect(existsSync(there.at('first.ran'))).toBe(false);
     rmSync(there.at('first', 'tool'));
-    troupe.send({ type: 'settings.reload' });
+    troupe.send({ type: 'server.restart', server: 'db' });
     await troupe.waitFor('db', 'ready');
   });
 
@@ -137,8 +137,13 @@ describe('an approved server', { timeout: 60_000 }, () => {
       steps: [{ reason: 'it waits for your approval; next: troupe approve db' }],
     });
 
+    // The file is watched while the server waits.
     writeFileSync(variables, 'A=2\n');
-    troupe.send({ type: 'settings.reload' });
+    await troupe.waitFor('db', 'ready');
+    rmSync(variables);
+    troupe.send({ type: 'server.restart', server: 'db' });
+    await troupe.waitFor('db', 'blocked');
+    writeFileSync(variables, 'A=2\n');
     await troupe.waitFor('db', 'ready');
     const pwned = there.at('pwned');
     writeFileSync(variables, `A=1\nBASH_FUNC_dirname%%=() { touch '${pwned}'; }\n`);
