@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agreeWithExit, closingLine } from './closing-line-reporter.ts';
+import { agreeWithExit, closingLine, slowestTests } from './closing-line-reporter.ts';
 
 describe('the closing line', () => {
   it('counts passed and failed tests', () => {
@@ -8,6 +8,20 @@ describe('the closing line', () => {
 
   it('mentions skipped tests only if there are any', () => {
     expect(closingLine({ passed: 2, failed: 1, skipped: 3 })).toBe('2 passed, 1 failed, 3 skipped');
+  });
+});
+
+describe('the slowest tests', () => {
+  it('are twenty, the slowest first', () => {
+    const tests = Array.from({ length: 30 }, (_, index) => ({
+      file: 'test/a.test.ts',
+      name: `takes ${index} s`,
+      durationMs: index * 1_000,
+    }));
+    const lines = slowestTests(tests).split('\n');
+    expect(lines).toHaveLength(20);
+    expect(lines[0]).toBe('   29.0 s  test/a.test.ts: takes 29 s');
+    expect(lines.at(-1)).toBe('   10.0 s  test/a.test.ts: takes 10 s');
   });
 });
 

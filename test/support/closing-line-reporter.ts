@@ -1,5 +1,5 @@
 /**
- * Prints the counts of a test run as its last line, below the coverage table:
+ * Prints the slowest tests of a run, and its counts as the last line, below the coverage table:
  * `12 passed, 0 failed`, followed by `, 3 skipped` if tests were skipped.
  *
  * A failed run never ends with `0 failed`: a file that does not load, a failing
@@ -31,6 +31,38 @@ export function closingLine({ passed, failed, skipped }: Tally): string {
 export function agreeWithExit(tally: Tally, exitCode: number): Tally {
   const nothingRan = tally.passed + tally.failed === 0;
   return tally.failed === 0 && (exitCode !== 0 || nothingRan) ? { ...tally, failed: 1 } : tally;
+}
+
+/** A test with the time that it took. */
+export interface TimedTest {
+  readonly file: string;
+  readonly name: string;
+  readonly durationMs: number;
+}
+
+// As many as one reads; they take most of the time.
+const mostSlowTests = 20;
+
+/** Lists the slowest tests, the slowest first. */
+export function slowestTests(tests: readonly TimedTest[]): string {
+  return tests
+    .toSorted((one, other) => other.durationMs - one.durationMs)
+    .slice(0, mostSlowTests)
+    .map(({ file, name, durationMs }) => {
+      const seconds = (durationMs / 1_000).toFixed(1).padStart(7);
+      return `${seconds} s  ${file}: ${name}`;
+    })
+    .join('\n');
+}
+
+function timesOf(modules: readonly TestModule[]): readonly TimedTest[] {
+  return modules.flatMap((module) =>
+    [...module.children.allTests()].map((test) => ({
+      file: module.relativeModuleId,
+      name: test.fullName,
+      durationMs: test.diagnostic()?.duration ?? 0,
+    })),
+  );
 }
 
 /** Counts the tests of all files, and every error that belongs to no single test. */
@@ -68,6 +100,9 @@ export function closingLineReporter(): Reporter {
     },
     onTestRunEnd(modules, strayErrors) {
       tally = tallyOf(modules, strayErrors.length);
+      // Someone who runs a file or two sees their times anyway.
+      if (modules.length > mostSlowTests)
+        process.stdout.write(`\nSlowest tests:\n${slowestTests(timesOf(modules))}\n`);
     },
   };
 }
