@@ -6,6 +6,7 @@
 
 import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/client';
 import { methodNotFound, unsupportedVersion } from '../../src/domain/rpc-code.ts';
+import type { ServerProfile } from '../../src/domain/session.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import {
   AnsweredError,
@@ -34,7 +35,7 @@ export interface ServerFacts {
   readonly version: string;
   readonly capabilities: ServerCapabilities;
   /** Its name and version; modern servers may leave them out. */
-  readonly info: { readonly name: string; readonly version: string; title?: string } | undefined;
+  readonly info: Omit<ServerProfile, 'capabilities'> | undefined;
   readonly instructions: string | undefined;
   /** What a modern server answered, for later sessions. */
   readonly discovery?: DiscoverResult;
@@ -259,9 +260,18 @@ function faultsIn({ capabilities, instructions }: Answered): readonly string[] {
 
 function infoOf(info: unknown): ServerFacts['info'] {
   if (!isRecord(info)) return undefined;
-  const { name, version, title } = info;
+  const { name, version, title, description, websiteUrl, icons } = info;
   if (typeof name !== 'string' || typeof version !== 'string') return undefined;
-  return { name, version, ...(typeof title === 'string' && { title }) };
+  return {
+    name,
+    version,
+    ...(typeof title === 'string' && { title }),
+    ...(typeof description === 'string' && { description }),
+    ...(typeof websiteUrl === 'string' && { websiteUrl }),
+    ...(Array.isArray(icons) && {
+      icons: icons.filter((icon) => isRecord(icon) && typeof icon['src'] === 'string'),
+    }),
+  };
 }
 
 function isVersions(value: unknown): value is readonly string[] {

@@ -15,6 +15,7 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
+import { wireForm } from '../../src/policies/tools/announced.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
 import { promptKind, resourceKind, templateKind, toolKind } from '../session/catalog/items.ts';
 import { fieldOf, type ListKind } from '../session/catalog/list.ts';
@@ -263,7 +264,12 @@ export interface CatalogEntry extends CatalogOwner {
 function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
   const { tools, resources, resourceTemplates, prompts, instructions, completions } = catalog;
   // In a fixed order, so that equal catalogs have equal digests.
-  const lists = { tools, resources, resourceTemplates, prompts };
+  const lists = {
+    tools: tools.map(wireForm),
+    resources: resources.map(wireForm),
+    resourceTemplates: resourceTemplates.map(wireForm),
+    prompts: prompts.map(wireForm),
+  };
   const content = JSON.stringify({ ...lists, instructions, completions });
   const digest = digestOf(content);
   const head = { version: entryVersion, server, generation, listedAt, digest, ...(era && { era }) };

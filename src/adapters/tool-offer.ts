@@ -151,6 +151,7 @@ export class ShownTools {
 const mostShown = 10_000;
 
 function isOffered(tool: ExposedTool, { servers, filter }: OfferOptions): boolean {
+  if (tool.appOnly === true) return false;
   if (servers !== undefined && !servers.includes(tool.server)) return false;
   return filter === undefined || filter(tool);
 }

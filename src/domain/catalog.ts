@@ -1,8 +1,8 @@
 /** Resources, prompts and instructions, as announced and as shown to callers. */
 
-import type { ListedTool } from './tool.ts';
+import type { ListedExtras, ListedTool } from './tool.ts';
 
-export interface ListedResource {
+export interface ListedResource extends ListedExtras {
   readonly uri: string;
   readonly name: string;
   readonly title?: string;
@@ -10,26 +10,29 @@ export interface ListedResource {
   readonly mimeType?: string;
   /** Size in bytes, as far as the server knows. */
   readonly size?: number;
+  /** For whom it is, and how important. */
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 /** Resources that the server announces only by a pattern for their addresses. */
-export interface ListedResourceTemplate {
+export interface ListedResourceTemplate extends ListedExtras {
   /** URI template as in RFC 6570. */
   readonly uriTemplate: string;
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
   readonly mimeType?: string;
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
-export interface PromptArgument {
+export interface PromptArgument extends Pick<ListedExtras, 'extra'> {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
   readonly required?: boolean;
 }
 
-export interface ListedPrompt {
+export interface ListedPrompt extends ListedExtras {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;

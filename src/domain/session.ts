@@ -310,6 +310,9 @@ export interface ServerProfile {
   readonly name: string;
   readonly version: string;
   readonly title?: string;
+  readonly description?: string;
+  readonly websiteUrl?: string;
+  readonly icons?: readonly Readonly<Record<string, unknown>>[];
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 

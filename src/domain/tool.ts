@@ -1,15 +1,25 @@
 /** Tools as servers announce them and as callers see them. */
 
+/** What a server says about any item of a list besides its meaning; passed on as it is. */
+export interface ListedExtras {
+  readonly icons?: readonly Readonly<Record<string, unknown>>[];
+  /** For hosts, for example those that render MCP Apps. */
+  readonly _meta?: Readonly<Record<string, unknown>>;
+  /** Fields that this version does not know, at most 64 KB. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
 export interface ToolAnnotations {
   readonly title?: string;
   readonly readOnlyHint?: boolean;
   readonly destructiveHint?: boolean;
   readonly idempotentHint?: boolean;
   readonly openWorldHint?: boolean;
+  readonly [unknownHint: string]: unknown;
 }
 
-/** A tool as its server announced it. */
-export interface ListedTool {
+/** A tool as its server announced it, in its own words. */
+export interface ListedTool extends ListedExtras {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
@@ -17,6 +27,7 @@ export interface ListedTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   readonly annotations?: ToolAnnotations;
+  readonly execution?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -33,7 +44,7 @@ export interface ToolTraits {
 }
 
 /** A tool under the name by which callers reach it. */
-export interface ExposedTool {
+export interface ExposedTool extends ListedExtras {
   /** Exposed name, for example `mcp__db__query`; at most 64 characters, unless a policy says otherwise. */
   readonly name: string;
   readonly server: string;
@@ -48,6 +59,14 @@ export interface ExposedTool {
   readonly annotations?: ToolAnnotations;
   /** The reliable part of the annotations; present whenever they are. */
   readonly traits?: ToolTraits;
+  readonly execution?: Readonly<Record<string, unknown>>;
+  /**
+   * Present if the tool is for an app's user interface only (`_meta.ui.visibility` of MCP Apps): do not offer it to a
+   * model. The adapters leave it out.
+   */
+  readonly appOnly?: true;
+  /** Present if the policy's `catalog.descriptionMaxLength` cuts its descriptions. */
+  readonly isCut?: true;
   /** `live` if listed in the current session; otherwise the state of the last known list. */
   readonly catalog: 'live' | 'deferred' | 'stale';
 }

@@ -325,6 +325,12 @@ export class ClientRequests {
     return canAnswer('url', this.#capabilitiesOf(mcpReq.envelope));
   }
 
+  /** Whether the client keeps an MCP App's own tools from its model, because it renders such apps. */
+  rendersApps({ mcpReq }: RequestContext): boolean {
+    const extensions = this.#capabilitiesOf(mcpReq.envelope)?.['extensions'];
+    return isRecord(extensions) && isRecord(extensions['io.modelcontextprotocol/ui']);
+  }
+
   /** The client's capabilities; a modern client sends them with each request. */
   #capabilitiesOf(
     envelope: Readonly<Record<string, unknown>> | undefined,

@@ -241,7 +241,10 @@ export class GatewayClient implements Audience {
 
   #offerTools(): void {
     this.#offerList('tools/list', (context) => ({
-      tools: this.#gateway.tools(this.#requests.canOpenPages(context)),
+      tools: this.#gateway.tools(
+        this.#requests.canOpenPages(context),
+        this.#requests.rendersApps(context),
+      ),
     }));
     this.server.setRequestHandler(
       'tools/call',

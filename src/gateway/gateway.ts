@@ -138,9 +138,12 @@ export class Gateway {
     return this.#isDraining;
   }
 
-  /** The tools that clients see; `log_in` only those that can open its page. */
-  tools(canOpenPages = false): ReturnType<View['tools']> {
-    const listed = this.view.tools();
+  /**
+   * The tools that clients see: `log_in` only those that can open its page, and an app's own tools only those that
+   * render apps.
+   */
+  tools(canOpenPages = false, rendersApps = false): ReturnType<View['tools']> {
+    const listed = rendersApps ? this.view.tools() : this.view.toolsForModels();
     const all = this.#hasBackground() ? this.background.beside(listed) : listed;
     return canOpenPages && this.logins !== undefined ? this.logins.beside(all) : all;
   }

@@ -45,12 +45,13 @@ export function identityOfAll(servers: readonly ExposedInstructions[]): GatewayI
 export function identityOfOne(
   troupe: Troupe,
   server: string,
-  { name, version: serverVersion, title, capabilities }: ServerProfile,
+  { capabilities, ...info }: ServerProfile,
 ): GatewayIdentity {
   const instructions = troupe.instructions().find((each) => each.server === server)?.text;
-  const { tools, resources, prompts, completions, logging } = capabilities;
+  const { tools, resources, prompts, completions, logging, experimental } = capabilities;
+  const extensions = extensionsOf(capabilities);
   return {
-    info: { name, version: serverVersion, ...(title === undefined ? {} : { title }) },
+    info: info as Implementation,
     capabilities: {
       // Lists also change with the settings, whatever the server announces.
       ...(tools === undefined ? {} : { tools: { listChanged: true } }),
@@ -65,9 +66,18 @@ export function identityOfOne(
       ...(prompts === undefined ? {} : { prompts: { listChanged: true } }),
       ...(completions === undefined ? {} : { completions: {} }),
       ...(logging === undefined ? {} : { logging: {} }),
-    },
+      ...(isRecord(experimental) && { experimental }),
+      ...(extensions && { extensions }),
+    } as ServerCapabilities,
     ...(instructions === undefined ? {} : { instructions }),
   };
+}
+
+/** The server's extensions, but for tasks, whose requests the gateway does not know. */
+function extensionsOf({ extensions }: ServerProfile['capabilities']) {
+  if (!isRecord(extensions)) return undefined;
+  const { 'io.modelcontextprotocol/tasks': _tasks, ...others } = extensions;
+  return others;
 }
 
 /** For a server that is not connected yet. */

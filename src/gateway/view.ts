@@ -11,10 +11,10 @@ import type {
 } from '../domain/catalog.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { defined } from '../policies/defined.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
+import { announcedAs, wireForm } from '../policies/tools/announced.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { exposedNames, type Meant } from './exposed-names.ts';
 
@@ -22,6 +22,8 @@ type Item = Readonly<Record<string, unknown>>;
 
 export interface View {
   tools(): readonly Item[];
+  /** The tools without those that are for the user interface of an MCP App only. */
+  toolsForModels(): readonly Item[];
   prompts(): readonly Item[];
   resources(): readonly Item[];
   resourceTemplates(): readonly Item[];
@@ -60,8 +62,18 @@ export function createView(troupe: Troupe, only: string | undefined): View {
     only === undefined
       ? (items.get(name) ?? guess(kind, name, troupe.snapshot().servers, [...items.keys()]))
       : { server: only, name };
+  const toolItems = (items: ReturnType<typeof tools>, isListed: (tool: ExposedTool) => boolean) =>
+    [...items]
+      .filter(([, { tool }]) => isListed(tool))
+      .map(([name, { tool }]) => {
+        // A policy that cuts descriptions also does so here.
+        const isWhole = only !== undefined && tool.isCut !== true;
+        return isWhole ? announcedAs(tool) : toolItem(name, tool);
+      });
+  const offerItem = only === undefined ? shownItem : announcedAs;
   return {
-    tools: derived(tools, (items) => [...items].map(([name, { tool }]) => toolItem(name, tool))),
+    tools: derived(tools, (items) => toolItems(items, () => true)),
+    toolsForModels: derived(tools, (items) => toolItems(items, ({ appOnly }) => appOnly !== true)),
     prompts: derived(prompts, (items) =>
       [...items].map(([name, prompt]) => offerItem(prompt, { name })),
     ),
@@ -113,18 +125,20 @@ export function shownResult(view: View, server: string, result: ToolResult): Ite
   return { ...result, content: view.blocks(server, result.content) };
 }
 
-function toolItem(name: string, tool: ExposedTool): Item {
-  const { title, description, inputSchema, outputSchema, annotations } = tool;
-  return defined({ name, title, description, inputSchema, outputSchema, annotations });
+/** A tool as callers see it, without our additions. */
+function toolItem(name: string, exposed: ExposedTool): Item {
+  const { server: _server, tool: _tool, traits: _traits, ...shown } = exposed;
+  const { appOnly: _appOnly, catalog: _catalog, ...tool } = shown;
+  return wireForm({ ...tool, name });
 }
 
 /** The item as its server announced it, without our additions, except for `own`. */
-function offerItem(
+function shownItem(
   listed: ExposedPrompt | ExposedResource | ExposedResourceTemplate,
   own: Item,
 ): Item {
   const { server: _server, catalog: _catalog, ...item } = listed;
-  return { ...item, ...own };
+  return wireForm({ ...item, ...own });
 }
 
 /** Guesses the server of an unknown name, which may belong to a server that is still starting. */

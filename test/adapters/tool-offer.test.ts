@@ -22,6 +22,15 @@ async function relist(there: Stage, server: string, ...tools: ReturnType<typeof 
 }
 
 describe('offered tools', () => {
+  it("leave out those that are for an app's user interface only", async () => {
+    const there = await stage({ settings: servers({ db: 'db' }) });
+    const visibility = (...to: string[]) => ({ _meta: { ui: { visibility: to } } });
+    await relist(there, 'db', tool('ask', visibility('app')), tool('say', visibility('model')));
+    expect(there.troupe.tools()[0]).toMatchObject({ tool: 'ask', appOnly: true });
+    expect(namesOf(there)).toEqual(['mcp__db__say']);
+    expect(there.troupe.searchTools('ask')).toEqual([]);
+  });
+
   it("are all tools, some servers' tools or the tools that pass a filter", async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     await relist(there, 'db', tool('drop'), tool('query'));

@@ -2,9 +2,66 @@
 
 import { describe, expect, it } from 'vitest';
 
+import {
+  promptKind,
+  resourceKind,
+  templateKind,
+  toolKind,
+} from '../../actors/session/catalog/items.ts';
+import type { ListKind } from '../../actors/session/catalog/list.ts';
+import type { ListedTool } from '../../src/domain/tool.ts';
+import { pong, type Stage } from '../runtime/stage.ts';
 import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const hidden = 'Migrates.\u200b\r\n'.padEnd(5_000, 'x');
+const extras = {
+  icons: [{ src: 'https://a.example/icon.svg', sizes: ['any'], theme: 'dark' }],
+  _meta: { ui: { resourceUri: 'ui://migrate' } },
+  'x-future': { server: 1 },
+  server: 'a field of a later revision',
+};
+const announced = {
+  name: 'migrate',
+  title: 'Migrate '.repeat(20),
+  description: hidden,
+  inputSchema: { type: 'object', properties: { a: { type: 'string', description: hidden } } },
+  annotations: { title: 'M', readOnlyHint: true, 'x-hint': [1] },
+  ...extras,
+};
+/** Revisions from 2026-07-28 on have no such field. */
+const execution = { execution: { taskSupport: 'optional' } };
+const forApp = {
+  name: 'refresh',
+  inputSchema: { type: 'object' },
+  _meta: { ui: { visibility: ['app'] } },
+};
+const about = { annotations: { audience: ['user'], priority: 0.5, 'x-why': 1 }, ...extras };
+const lists = {
+  resources: [{ uri: 'note://all', name: 'all\u200b', description: hidden, ...about }],
+  resourceTemplates: [{ uriTemplate: 'note://{name}', name: 'one', ...about }],
+  prompts: [{ name: 'greet', arguments: [{ name: 'who', 'x-kind': 'person' }], ...extras }],
+};
+
+/** Reads items as a session does, for a server that announces them. */
+function read<Item>(kind: ListKind<Item>, ...items: readonly unknown[]): readonly Item[] {
+  return items.map((item) => {
+    const found = kind.read(item);
+    if (typeof found === 'string') throw new Error(found);
+    return found.item;
+  });
+}
+
+function announcing(there: Stage): void {
+  there.tools.set('db', read(toolKind, { ...announced, ...execution }, forApp) as ListedTool[]);
+  there.sessions.of('db').notify();
+  there.sessions.of('db').offer({
+    resources: read(resourceKind, ...lists.resources),
+    resourceTemplates: read(templateKind, ...lists.resourceTemplates),
+    prompts: read(promptKind, ...lists.prompts),
+  });
+}
 
 /** Sends requests in one era, without an SDK that checks the answers. */
 async function asker(
@@ -40,6 +97,8 @@ async function asker(
 }
 
 describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era) => {
+  const migrate = { ...announced, ...(era === 'legacy' && execution) };
+
   it('content of an unknown type and with unknown keys is the result of the call', async () => {
     const there = await gatewayStage();
     const ask = await asker(there, era);
@@ -50,5 +109,64 @@ describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era)
     ];
     (await there.nextCall('db')).answer({ content, extent: 3 });
     expect(await answer).toMatchObject({ id: 7, result: { content, extent: 3 } });
+  });
+
+  it('the lists of one server are what it announced', async () => {
+    const there = await gatewayStage({ only: 'db', prepare: announcing });
+    const ask = await asker(there, era);
+    expect(await ask('tools/list')).toMatchObject({ result: { tools: [migrate] } });
+    expect(await ask('resources/list')).toMatchObject({
+      result: { resources: lists.resources },
+    });
+    expect(await ask('resources/templates/list')).toMatchObject({
+      result: { resourceTemplates: lists.resourceTemplates },
+    });
+    expect(await ask('prompts/list')).toMatchObject({ result: { prompts: lists.prompts } });
+  });
+
+  it('the lists of all servers keep everything but names and unprintable characters', async () => {
+    const there = await gatewayStage({ prepare: announcing });
+    const ask = await asker(there, era);
+    const { result } = (await ask('tools/list')) as { result: { tools: { name: string }[] } };
+    const { title: _title, description: _text, inputSchema: _schema, ...kept } = migrate;
+    expect(result.tools.find(({ name }) => name === 'db__migrate')).toMatchObject({
+      ...kept,
+      name: 'db__migrate',
+      description: hidden.replace('\u200b\r', ''),
+    });
+    const [resource] = lists.resources;
+    expect(await ask('resources/list')).toMatchObject({
+      result: {
+        resources: [{ ...about, uri: `troupe://db/${resource?.uri}`, name: 'all' }],
+      },
+    });
+    expect(await ask('prompts/list')).toMatchObject({
+      result: { prompts: [{ ...lists.prompts[0], name: 'db__greet' }] },
+    });
+  });
+
+  it("an app's own tools are listed for hosts that render apps, and callable for all", async () => {
+    const there = await gatewayStage({ only: 'db', prepare: announcing });
+    const host = await asker(there, era, { extensions: { 'io.modelcontextprotocol/ui': {} } });
+    expect(await host('tools/list')).toMatchObject({ result: { tools: [migrate, forApp] } });
+    const ask = await asker(there, era);
+    const answer = ask('tools/call', { name: 'refresh', arguments: {} });
+    (await there.nextCall('db')).answer(pong);
+    expect(await answer).toMatchObject({ result: pong });
+  });
+
+  it('a description is cut where a policy says so, and the log tells', async () => {
+    const db = { command: 'db', policy: { catalog: { descriptionMaxLength: 100 } } };
+    const settings = { mcpServers: { db } };
+    const there = await gatewayStage({ only: 'db', settings, prepare: announcing });
+    const ask = await asker(there, era);
+    const { result } = (await ask('tools/list')) as {
+      result: { tools: { description: string }[] };
+    };
+    expect(result.tools[0]?.description).toHaveLength(100);
+    expect(there.troupe.tools()[0]).toMatchObject({ isCut: true });
+    expect(there.troupe.logs('db')?.map(({ line }) => line)).toContainEqual(
+      expect.stringContaining('the descriptions of 1 of its tools are cut'),
+    );
   });
 });

@@ -22,7 +22,7 @@ import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine } from '../../../src/policies/text/printable.ts';
+import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
 import {
   type Connection,
@@ -57,6 +57,8 @@ const messageCharacters = 4_096;
 const rpcDataCharacters = 4_096;
 // The limit for every displayed name.
 const nameCharacters = 128;
+// As for the icons of a tool: small pictures.
+const iconCharacters = 65_536;
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 export interface CallerSetup {
@@ -307,11 +309,18 @@ function paramsOf({ inputResponses, requestState }: InputRound): RoundParams {
 function profileOf(client: Client): ServerProfile | undefined {
   const info = client.getServerVersion();
   if (info === undefined) return undefined;
-  const { name, version, title } = info;
+  const { name, version, title, description, websiteUrl, icons = [] } = info;
   return {
     name: printableLine(name, nameCharacters),
     version: printableLine(version, nameCharacters),
     ...(title !== undefined && { title: printableLine(title, nameCharacters) }),
+    ...(description !== undefined && {
+      description: printableText(description, messageCharacters),
+    }),
+    ...(websiteUrl !== undefined && {
+      websiteUrl: printableLine(websiteUrl, messageCharacters),
+    }),
+    ...(icons.length > 0 && JSON.stringify(icons).length <= iconCharacters && { icons }),
     capabilities: { ...client.getServerCapabilities() },
   };
 }

@@ -1,4 +1,7 @@
-/** Reads the items of a server's lists: known fields, checked, bounded and printable. */
+/**
+ * Reads the items of a server's lists: known fields checked, everything bounded, and texts in the server's
+ * own words. What callers see is made printable where it is shown.
+ */
 
 import type {
   ListedPrompt,
@@ -6,14 +9,14 @@ import type {
   ListedResourceTemplate,
   PromptArgument,
 } from '../../../src/domain/catalog.ts';
-import type { ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
+import type { ListedExtras, ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
 import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
+import { printableLine, shorten } from '../../../src/policies/text/printable.ts';
 import type { ListKind, ReadItem } from './list.ts';
 
 const nameCharacters = 128;
-// Callers see at most 2,048; the digest that pins a definition should cover more.
+// A few models read more, and no user does.
 const descriptionCharacters = 16_384;
 const schemaCharacters = 262_144;
 const schemaDepth = 32;
@@ -22,6 +25,8 @@ const uriCharacters = 8_192;
 const mimeTypeCharacters = 256;
 // A form that a user fills in has about a dozen.
 const maxArguments = 64;
+// Hosts of apps read a few hundred characters; an icon may be a small picture.
+const extraCharacters = 65_536;
 
 export const toolKind: ListKind<ListedTool> = {
   method: 'tools/list',
@@ -53,7 +58,9 @@ function readTool(value: unknown): ReadItem<ListedTool> | string {
   if (typeof input === 'string') return input;
   const output = outputSchema === undefined ? 0 : measureSchema(outputSchema);
   if (typeof output === 'string') return output;
-  const words = { ...name, ...readWords(value) };
+  const rest = readRest(value, toolFields);
+  const execution = readExecution(value['execution']);
+  const words = { ...name, ...readWords(value), ...execution, ...rest.fields };
   const annotations = readAnnotations(value['annotations']);
   const tool: ListedTool = {
     ...words,
@@ -62,7 +69,55 @@ function readTool(value: unknown): ReadItem<ListedTool> | string {
     ...(annotations !== undefined && { annotations }),
   };
   const characters = JSON.stringify(words).length + input + output;
-  return { item: tool, key: tool.name, characters };
+  return { item: tool, key: tool.name, characters, leftOut: rest.leftOut };
+}
+
+const toolFields = ['inputSchema', 'outputSchema', 'annotations', 'execution'];
+
+function readExecution(execution: unknown): Pick<ListedTool, 'execution'> {
+  return isRecord(execution) && isSmall(execution) ? { execution } : {};
+}
+
+interface Rest {
+  readonly fields: ListedExtras;
+  /** Fields that are too large to keep. */
+  readonly leftOut: readonly string[];
+}
+
+/** Returns the icons, the metadata and the unknown fields of an item, as they are. */
+function readRest(item: Record<string, unknown>, known: readonly string[]): Rest {
+  const { icons, _meta: meta, name: _name, title: _title, description: _words, ...others } = item;
+  const leftOut: string[] = [];
+  const fits = (key: string, value: unknown): boolean => {
+    const isKept = isSmall(value);
+    if (!isKept) leftOut.push(printableLine(key, nameCharacters));
+    return isKept;
+  };
+  const shownIcons = Array.isArray(icons) ? icons.filter(isIcon) : [];
+  const unknown = Object.entries(others).filter(([key]) => !known.includes(key));
+  const extra = Object.fromEntries(unknown);
+  const fields = {
+    ...(shownIcons.length > 0 && fits('icons', shownIcons) && { icons: shownIcons }),
+    ...(isRecord(meta) && fits('_meta', meta) && { _meta: meta }),
+    ...(unknown.length > 0 && fits(unknown.map(([key]) => key).join(', '), extra) && { extra }),
+  };
+  return { fields, leftOut };
+}
+
+// A wrong one would make the whole list invalid for clients that check it.
+function isIcon(icon: unknown): icon is Readonly<Record<string, unknown>> {
+  if (!isRecord(icon) || typeof icon['src'] !== 'string') return false;
+  const { mimeType = '', sizes = [], theme = 'light' } = icon;
+  const hasSizes = Array.isArray(sizes) && sizes.every((size) => typeof size === 'string');
+  return typeof mimeType === 'string' && hasSizes && (theme === 'light' || theme === 'dark');
+}
+
+/** Returns whether a value is within the limits of what is passed on unread. */
+function isSmall(value: unknown): boolean {
+  const walk = { charactersLeft: extraCharacters, isTooDeep: false };
+  measure(value, schemaDepth, walk);
+  if (walk.isTooDeep || walk.charactersLeft < 0) return false;
+  return JSON.stringify(value).length <= extraCharacters;
 }
 
 /** Returns the name, or the reason why it is invalid. */
@@ -73,12 +128,12 @@ function readName(name: unknown): Pick<ListedTool, 'name'> | string {
   return { name };
 }
 
-/** Returns the title and description, printable and cut to size. */
+/** Returns the title and description, cut to size. */
 function readWords({ title, description }: Record<string, unknown>) {
   return {
-    ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
+    ...(typeof title === 'string' && { title: shorten(title, descriptionCharacters) }),
     ...(typeof description === 'string' && {
-      description: printableText(description, descriptionCharacters),
+      description: shorten(description, descriptionCharacters),
     }),
   };
 }
@@ -110,16 +165,35 @@ function measure(
   }
 }
 
+const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'];
+
 function readAnnotations(value: unknown): ToolAnnotations | undefined {
-  if (!isRecord(value)) return undefined;
-  const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = value;
-  return {
-    ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
-    ...(typeof readOnlyHint === 'boolean' && { readOnlyHint }),
-    ...(typeof destructiveHint === 'boolean' && { destructiveHint }),
-    ...(typeof idempotentHint === 'boolean' && { idempotentHint }),
-    ...(typeof openWorldHint === 'boolean' && { openWorldHint }),
-  };
+  return readFields(value, (key, part) => {
+    if (key === 'title') return typeof part === 'string';
+    return !hints.includes(key) || typeof part === 'boolean';
+  });
+}
+
+/** Returns the annotations of a resource or template. */
+function readAudience({ annotations }: Record<string, unknown>) {
+  const read = readFields(annotations, (key, part) => {
+    if (key === 'audience')
+      return Array.isArray(part) && part.every((who) => who === 'user' || who === 'assistant');
+    if (key === 'priority') return typeof part === 'number' && part >= 0 && part <= 1;
+    return key !== 'lastModified' || typeof part === 'string';
+  });
+  return read && { annotations: read };
+}
+
+/** Returns a small object without the fields of a wrong shape. */
+function readFields(
+  value: unknown,
+  isFit: (key: string, part: unknown) => boolean,
+): Readonly<Record<string, unknown>> | undefined {
+  if (!isRecord(value) || !isSmall(value)) return undefined;
+  const entries = Object.entries(value);
+  const fit = entries.filter(([key, part]) => isFit(key, part));
+  return fit.length === entries.length ? value : Object.fromEntries(fit);
 }
 
 export const resourceKind: ListKind<ListedResource> = {
@@ -149,13 +223,17 @@ function readResource(value: unknown): ReadItem<ListedResource> | string {
   const { uri, size } = value;
   const wrong = whatIsWrongWith(uri, 'address');
   if (wrong !== undefined) return wrong;
-  return kept(String(uri), {
+  const rest = readRest(value, ['uri', 'mimeType', 'size', 'annotations']);
+  const resource: ListedResource = {
     uri: String(uri),
     name: readLabel(value['name'], uri),
     ...readWords(value),
     ...readMimeType(value),
     ...(typeof size === 'number' && Number.isFinite(size) && size >= 0 && { size }),
-  });
+    ...readAudience(value),
+    ...rest.fields,
+  };
+  return kept(resource.uri, resource, rest);
 }
 
 /** Returns the template, or a short reason why it cannot be used. */
@@ -164,12 +242,16 @@ function readTemplate(value: unknown): ReadItem<ListedResourceTemplate> | string
   const { uriTemplate } = value;
   const wrong = whatIsWrongWith(uriTemplate, 'template');
   if (wrong !== undefined) return wrong;
-  return kept(String(uriTemplate), {
+  const rest = readRest(value, ['uriTemplate', 'mimeType', 'annotations']);
+  const template: ListedResourceTemplate = {
     uriTemplate: String(uriTemplate),
     name: readLabel(value['name'], uriTemplate),
     ...readWords(value),
     ...readMimeType(value),
-  });
+    ...readAudience(value),
+    ...rest.fields,
+  };
+  return kept(template.uriTemplate, template, rest);
 }
 
 /** Returns the prompt, or a short reason why it cannot be used. */
@@ -178,26 +260,29 @@ function readPrompt(value: unknown): ReadItem<ListedPrompt> | string {
   const name = readName(value['name']);
   if (typeof name === 'string') return name;
   const given = value['arguments'];
-  if (given === undefined || given === null)
-    return kept(name.name, { ...name, ...readWords(value) });
+  const rest = readRest(value, ['arguments']);
+  const words = { ...name, ...readWords(value), ...rest.fields };
+  if (given === undefined || given === null) return kept(name.name, words, rest);
   if (!Array.isArray(given)) return 'has arguments that are not a list';
   if (given.length > maxArguments) return `has more than ${maxArguments} arguments`;
   const read = given.map(readArgument);
   const wrong = read.find((argument) => typeof argument === 'string');
   if (wrong !== undefined) return `has an argument that ${wrong}`;
-  return kept(name.name, {
-    ...name,
-    ...readWords(value),
-    arguments: read.filter((argument) => typeof argument !== 'string'),
-  });
+  const args = read.filter((argument) => typeof argument !== 'string');
+  return kept(name.name, { ...words, arguments: args }, rest);
 }
 
 function readArgument(value: unknown): PromptArgument | string {
   if (!isRecord(value)) return 'is not an object';
   const name = readName(value['name']);
   if (typeof name === 'string') return name;
-  const { required } = value;
-  return { ...name, ...readWords(value), ...(typeof required === 'boolean' && { required }) };
+  const { required, name: _name, title: _title, description: _words, ...others } = value;
+  return {
+    ...name,
+    ...readWords(value),
+    ...(typeof required === 'boolean' && { required }),
+    ...(Object.keys(others).length > 0 && isSmall(others) && { extra: others }),
+  };
 }
 
 function whatIsWrongWith(address: unknown, word: string): string | undefined {
@@ -210,10 +295,12 @@ function whatIsWrongWith(address: unknown, word: string): string | undefined {
     : `has ${word === 'address' ? 'an' : 'a'} ${word} that cannot be printed`;
 }
 
-// Requests use the address; the name is only displayed, so a long one is cut.
+// Requests use the address; the name is only displayed.
 function readLabel(name: unknown, address: unknown): string {
-  const label = typeof name === 'string' ? printableLine(name, nameCharacters) : '';
-  return label === '' ? printableLine(String(address), nameCharacters) : label;
+  const label = typeof name === 'string' ? name : '';
+  return printableLine(label, nameCharacters) === ''
+    ? printableLine(String(address), nameCharacters)
+    : shorten(label, descriptionCharacters);
 }
 
 function readMimeType({ mimeType }: Record<string, unknown>) {
@@ -222,6 +309,6 @@ function readMimeType({ mimeType }: Record<string, unknown>) {
     : {};
 }
 
-function kept<Item>(key: string, item: Item): ReadItem<Item> {
-  return { item, key, characters: JSON.stringify(item).length };
+function kept<Item>(key: string, item: Item, { leftOut }: Rest): ReadItem<Item> {
+  return { item, key, characters: JSON.stringify(item).length, leftOut };
 }

@@ -26,6 +26,8 @@ export interface ReadItem<Item> {
   readonly key: string;
   /** The item's approximate size. */
   readonly characters: number;
+  /** Fields that the item is listed without, because they are too large. */
+  readonly leftOut?: readonly string[];
 }
 
 /** A kind of list, and how to read its items. */
@@ -146,13 +148,17 @@ class GrowingList<Item> {
       this.addGap(`${this.#nameOf(candidate, index)}: ${read}`);
       return;
     }
-    const { item, key, characters } = read;
+    const { item, key, characters, leftOut = [] } = read;
     if (this.#items.has(key)) {
       this.addGap(`${this.#nameOf(candidate, index)} is listed twice`);
       return;
     }
     if (this.#characters + characters > maxListCharacters)
       return this.#end(`only 64 MB of ${this.#kind.many} are kept`);
+    for (const field of leftOut)
+      this.addGap(
+        `${this.#nameOf(candidate, index)} is listed without "${field}", which is too large`,
+      );
     this.#characters += characters;
     this.#items.set(key, item);
   }

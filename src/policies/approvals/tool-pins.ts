@@ -8,6 +8,7 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import type { PinKind, ToolChange, ToolPin } from '../../domain/host/approval.ts';
 import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
+import { defined } from '../defined.ts';
 import { digestOf } from '../fingerprint.ts';
 import { pinKey } from './records.ts';
 
@@ -45,18 +46,23 @@ export function announcedBy(catalog: Catalog): readonly Announced[] {
     { kind: 'instructions', tool: '', meaning: instructions },
     ...joined(prompts, 'prompt', ({ name, title, description, arguments: args }) => [
       name,
-      { name, title, description, arguments: args },
+      {
+        name,
+        title,
+        description: withPlainEnds(description),
+        arguments: args?.map(({ extra: _extra, ...each }) => each),
+      },
     ]),
     ...joined(resources, 'resource', ({ uri, name, title, description, mimeType }) => [
       uri,
-      { uri, name, title, description, mimeType },
+      { uri, name, title, description: withPlainEnds(description), mimeType },
     ]),
     ...joined(
       resourceTemplates,
       'resourceTemplate',
       ({ uriTemplate, name, title, description, mimeType }) => [
         uriTemplate,
-        { uriTemplate, name, title, description, mimeType },
+        { uriTemplate, name, title, description: withPlainEnds(description), mimeType },
       ],
     ),
   ];
@@ -135,15 +141,23 @@ export function digestOfShown({ tool, ...shown }: ExposedTool): string {
 }
 
 function meaningOf({ name, title, description, annotations, ...tool }: ListedTool): unknown {
+  const known = defined(Object.fromEntries(hints.map((hint) => [hint, annotations?.[hint]])));
   return {
     name,
     title,
-    description,
+    description: withPlainEnds(description),
     // Missing and empty annotations mean the same.
-    annotations: Object.keys(annotations ?? {}).length === 0 ? undefined : annotations,
+    annotations: Object.keys(known).length === 0 ? undefined : known,
     inputSchema: withoutDialect(tool.inputSchema),
     outputSchema: withoutDialect(tool.outputSchema),
   };
+}
+
+const hints = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'];
+
+/** Line ends are not a change. */
+function withPlainEnds(text: string | undefined): string | undefined {
+  return text?.replace(/\r\n?/gu, '\n');
 }
 
 function withoutDialect(schema: ListedTool['outputSchema']): unknown {

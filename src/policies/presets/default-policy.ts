@@ -154,8 +154,8 @@ export const defaultPolicy: ServerPolicy = {
     // Thirty days: a list older than a month says little about the server of today.
     ttlMs: 2_592_000_000,
     maxEntries: null,
-    // As much as a model is shown of any description.
-    descriptionMaxLength: 2_048,
+    // All that is read of it: a cut description may lack the steps that a tool needs.
+    descriptionMaxLength: 16_384,
     pinTools: 'hold',
   },
 

@@ -178,7 +178,14 @@ const claudeCode = overridePolicy(defaultPolicy, {
   },
   storm: noStormLimits,
   breaker: { threshold: 3, counts: 'connectionErrors', action: 'reconnect' },
-  catalog: { whileDown: 'hide', cache: 'memory', ttlMs: null, maxEntries: 20, pinTools: 'off' },
+  catalog: {
+    whileDown: 'hide',
+    cache: 'memory',
+    ttlMs: null,
+    maxEntries: 20,
+    descriptionMaxLength: 2_048,
+    pinTools: 'off',
+  },
   call: {
     // About 28 hours: silence ends a remote call long before that.
     timeoutMs: 100_000_000,

@@ -79,7 +79,7 @@ function escaped(character: string): string {
 }
 
 /** Cuts without splitting a surrogate pair; the last character then is an ellipsis. */
-function shorten(text: string, maxLength: number): string {
+export function shorten(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const kept = text.slice(0, maxLength - 1);
   return `${kept.replace(/[\ud800-\udbff]$/u, '')}…`;

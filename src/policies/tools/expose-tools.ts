@@ -3,13 +3,19 @@
 import type { NamingPolicy } from '../../domain/policy.ts';
 import type { ToolFilter } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../../domain/tool.ts';
+import { defined } from '../defined.ts';
+import { equalData } from '../equal-data.ts';
+import { isRecord } from '../is-record.ts';
 import { compare } from '../text/compare.ts';
 import { printableLine, printableText } from '../text/printable.ts';
+import { madeFrom, originOf } from './announced.ts';
 import { passesFilter } from './filter.ts';
 import { type ToolNamer, toolNamer } from './name.ts';
 import { printableSchema } from './schema-words.ts';
 
 const maxTitleLength = 128;
+/** Characters of a description that sessions read. */
+const readDescription = 16_384;
 
 /** The tools of one server, as far as they are known. */
 export interface ServerTools {
@@ -140,10 +146,11 @@ function exposed(name: string, { from, tool }: Origin): ExposedTool {
 function makeExposed(name: string, from: ServerTools, tool: ListedTool): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
   const { description, inputSchema, outputSchema, annotations } = tool;
+  const { icons, execution, _meta: meta, extra } = tool;
   const title = tool.title ?? annotations?.title;
   const words = { description: descriptionMaxLength, title: maxTitleLength };
   const isDescribed = description !== undefined && descriptionMaxLength > 0;
-  return {
+  const shown: ExposedTool = {
     name,
     server,
     tool: tool.name,
@@ -155,8 +162,37 @@ function makeExposed(name: string, from: ServerTools, tool: ListedTool): Exposed
       annotations: shownAnnotations(annotations),
       traits: traitsOf(annotations, trust),
     }),
+    ...defined({ icons, execution, _meta: meta, extra }),
+    ...(isForAppOnly(tool) && { appOnly: true }),
     catalog,
   };
+  const isCut = descriptionMaxLength < readDescription && isShortened(shown, from, tool);
+  return madeFrom(isCut ? { ...shown, isCut } : shown, tool);
+}
+
+/** Whether the policy leaves out a part of a description, also in the schemas. */
+function isShortened(shown: ExposedTool, from: ServerTools, tool: ListedTool): boolean {
+  const whole = makeExposed(shown.name, { ...from, descriptionMaxLength: readDescription }, tool);
+  return !equalData(shown, whole);
+}
+
+/** Whether a tool is for the user interface of an MCP App only, and not for models. */
+function isForAppOnly({ _meta: meta }: ListedTool): boolean {
+  const ui = meta?.['ui'];
+  const visibility = isRecord(ui) ? ui['visibility'] : undefined;
+  return (
+    Array.isArray(visibility) && visibility.length > 0 && visibility.every((to) => to === 'app')
+  );
+}
+
+/** Returns whether callers see the same tools, and their servers announced them alike. */
+export function sameTools(
+  some: readonly ExposedTool[] | undefined,
+  others: readonly ExposedTool[] | undefined,
+): boolean {
+  if (!equalData(some, others)) return false;
+  const all = (tools: readonly ExposedTool[] | undefined) => tools?.map(originOf);
+  return equalData(all(some), all(others));
 }
 
 function shownAnnotations(annotations: ToolAnnotations): ToolAnnotations {

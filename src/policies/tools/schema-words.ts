@@ -118,8 +118,9 @@ function redactedTool(tool: ListedTool, secrets: readonly string[]): ListedTool 
   // Nearly always there is none: searching the whole is faster than searching each part.
   const text = JSON.stringify(tool);
   if (redact(text, secrets) === text) return tool;
-  const { name, title, description, inputSchema, outputSchema, annotations } = tool;
+  const { name, title, description, inputSchema, outputSchema, annotations, ...rest } = tool;
   return {
+    ...(redactedData(rest, secrets) as typeof rest),
     // Callers need it.
     name,
     ...(title !== undefined && { title: redact(title, secrets) }),

@@ -2,7 +2,10 @@ import type { Catalog, ExposedResource } from '../../domain/catalog.ts';
 import type { PinKind } from '../../domain/host/approval.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { defined } from '../../policies/defined.ts';
 import { compare } from '../../policies/text/compare.ts';
+import { printableLine, printableText } from '../../policies/text/printable.ts';
+import { madeFrom } from '../../policies/tools/announced.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 interface Offer {
@@ -11,6 +14,9 @@ interface Offer {
   readonly known: Catalog;
 }
 
+const nameCharacters = 128;
+// The most that is read of any description.
+const descriptionCharacters = 16_384;
 // As many as tools: more than any model or user reads.
 const maxItems = 10_000;
 
@@ -116,12 +122,12 @@ function differ(
 
 function listsOf(offers: readonly Offer[]) {
   const sorted = offers.toSorted((a, b) => compare(a.server, b.server));
-  const all = <Item>(list: (known: Catalog) => readonly Item[], key: keyof Item) =>
+  const all = <Item extends object>(list: (known: Catalog) => readonly Item[], key: keyof Item) =>
     sorted
       .flatMap(({ server, catalog, known }) =>
         list(known)
           .toSorted((a, b) => compare(String(a[key]), String(b[key])))
-          .map((item) => ({ ...item, server, catalog })),
+          .map((item) => madeFrom({ ...item, ...printableWords(item), server, catalog }, item)),
       )
       .slice(0, maxItems);
   return deepFreeze({
@@ -131,5 +137,21 @@ function listsOf(offers: readonly Offer[]) {
     instructions: sorted.flatMap(({ server, catalog, known }) =>
       known.instructions === undefined ? [] : [{ server, catalog, text: known.instructions }],
     ),
+  });
+}
+
+interface Words {
+  readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
+}
+
+/** Returns the texts that users and models see; a prompt's name is printable, or it is not listed. */
+function printableWords({ name, title, description }: Words): object {
+  return defined({
+    name: name === undefined ? undefined : printableLine(name, nameCharacters),
+    title: title === undefined ? undefined : printableLine(title, nameCharacters),
+    description:
+      description === undefined ? undefined : printableText(description, descriptionCharacters),
   });
 }

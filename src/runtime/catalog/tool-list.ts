@@ -2,11 +2,11 @@ import type { Catalog } from '../../domain/catalog.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import { equalData } from '../../policies/equal-data.ts';
 import {
   exposeTools,
   type NamelessTool,
   type ServerTools,
+  sameTools,
 } from '../../policies/tools/expose-tools.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
 import { toolAliasesOf, toolNamesOf } from '../../policies/tools/name.ts';
@@ -62,11 +62,12 @@ export class ToolList {
         .map((view) => this.#shown(view));
       const kept = withinLimit(servers, remarks);
       const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
+      remarks.push(...remarksAboutCuts(next));
       this.#remark(remarks);
       this.#aliases = undefined;
       // Byte-stable: a model's cache stays valid if nothing differs. Frozen, because every caller
       // holds the same one.
-      if (!equalData(next, this.#tools)) this.#show(deepFreeze(next));
+      if (!sameTools(next, this.#tools)) this.#show(deepFreeze(next));
       this.#isDirty = false;
     }
     return this.#tools;
@@ -97,7 +98,8 @@ export class ToolList {
   /** Returns the best matches for a query, best first. */
   search(query: string, limit: number): readonly ToolMatch[] {
     const tools = this.all();
-    this.#index ??= indexTools(tools);
+    // Models search them.
+    this.#index ??= indexTools(tools.filter(({ appOnly }) => appOnly !== true));
     return searchTools(this.#index, query, limit);
   }
 
@@ -146,7 +148,7 @@ export class ToolList {
     this.#announced = present;
     const servers = new Set([...earlier.keys(), ...present.keys()]);
     const changed = [...servers].filter(
-      (server) => !equalData(earlier.get(server), present.get(server)),
+      (server) => !sameTools(earlier.get(server), present.get(server)),
     );
     if (changed.length > 0)
       this.#ports.listeners.emit('tools.changed', { servers: changed.sort() });
@@ -211,6 +213,16 @@ function withinLimit(servers: readonly ServerTools[], remarks: Remark[]): readon
 function remarkAboutNameless({ server, tool, why }: NamelessTool): Remark {
   const reason = why === 'long' ? 'its name is too long' : 'another tool has the same name';
   return [server, `its tool "${tool}" is not shown, because ${reason}; see naming of its policy`];
+}
+
+function remarksAboutCuts(tools: readonly ExposedTool[]): readonly Remark[] {
+  const cut = tools.filter(({ isCut }) => isCut === true);
+  const counts = new Map<string, number>();
+  for (const { server } of cut) counts.set(server, (counts.get(server) ?? 0) + 1);
+  return [...counts].map(([server, count]) => [
+    server,
+    `the descriptions of ${count} of its tools are cut; see catalog.descriptionMaxLength of its policy`,
+  ]);
 }
 
 /** Returns whether the name refers to this tool: its own name, an exposed name, or an alias. */

@@ -82,6 +82,26 @@ function fileOf(server: string): string {
 }
 
 describe('stored catalogs', () => {
+  it('keeps icons, metadata and fields of later revisions', async () => {
+    const more = { icons: [{ src: 'a:b' }], _meta: { a: 1 }, extra: { 'x-future': [1] } };
+    const about = { annotations: { priority: 1 }, ...more };
+    const entry = entryOf('db', {
+      catalog: {
+        ...emptyCatalog,
+        tools: [{ name: 'query', inputSchema: { type: 'object' }, execution: {}, ...more }],
+        resources: [{ uri: 'note://all', name: 'notes', ...about }],
+        resourceTemplates: [{ uriTemplate: 'note://{name}', name: 'note', ...about }],
+        prompts: [{ name: 'greet', arguments: [{ name: 'who', extra: { kind: 1 } }], ...more }],
+      },
+    });
+    const first = files();
+    first.save(entry, []);
+    await first.close();
+    expect(await files().load([{ server: 'db', generation: 'g1', maxAgeMs: null }])).toEqual([
+      entry,
+    ]);
+  });
+
   it('are read as written, with the era and its date', async () => {
     const entry = entryOf('db');
     await stored(entry);
