@@ -43,36 +43,33 @@ import { usageErrorOf } from './usage-errors.ts';
 /** Shells show a note on one line beside the word, and cut it. */
 const longestNote = 200;
 
-/** In the order of the help. */
-const commands: readonly CommandDefinition[] = [
-  upCommand,
-  serveCommand,
-  statusCommand,
-  explainCommand,
-  logsCommand,
-  toolsCommand,
-  typesCommand,
-  callCommand,
-  ...resourceCommands,
-  ...promptCommands,
-  ...loginCommands,
-  questionsCommand,
-  answerCommand,
-  permissionsCommand,
-  planCommand,
-  checkCommand,
-  doctorCommand,
-  ...approvalCommands,
-  ...serverCommands,
-  ...settingsCommands,
-  initCommand,
-  importCommand,
-  ...connectCommands,
-  eventsCommand,
-  inspectCommand,
-  replayCommand,
-  completionCommand,
-];
+/** In the order of the help, below their headings. */
+const groups: Readonly<Record<string, readonly CommandDefinition[]>> = {
+  Run: [upCommand, serveCommand, ...serverCommands],
+  Look: [
+    statusCommand,
+    explainCommand,
+    logsCommand,
+    planCommand,
+    eventsCommand,
+    inspectCommand,
+    replayCommand,
+  ],
+  Use: [toolsCommand, callCommand, ...resourceCommands, ...promptCommands, typesCommand],
+  Decide: [
+    ...approvalCommands,
+    permissionsCommand,
+    questionsCommand,
+    answerCommand,
+    ...loginCommands,
+  ],
+  Settings: [initCommand, importCommand, ...settingsCommands, checkCommand, doctorCommand],
+  'Hosts and shells': [...connectCommands, completionCommand],
+};
+const commands: readonly CommandDefinition[] = Object.values(groups).flat();
+
+/** Longer usages would leave too little of 80 columns for the summaries. */
+const longestTerm = 30;
 
 /** Runs a command line and resolves with the exit code. Never rejects. */
 export async function runCli(host: CliHost): Promise<number> {
@@ -134,7 +131,7 @@ export function createProgram(
     )
     .version(host.version, '--version', 'print the version')
     .helpOption('-h, --help', 'show this help')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf })
     .configureOutput({
       writeOut: (text) => host.stdout.write(text),
       // `runCli` prints errors, as text or JSON.
@@ -145,8 +142,10 @@ export function createProgram(
     .exitOverride()
     .allowExcessArguments(false);
   for (const each of commonFlags) program.addOption(optionOf(each));
-  for (const definition of [...commands, helpCommand(program)])
-    addCommand(program, definition, host, onExitCode);
+  for (const [heading, definitions] of Object.entries(groups))
+    for (const definition of definitions)
+      addCommand(program, definition, host, onExitCode).helpGroup(`${heading}:`);
+  addCommand(program, helpCommand(program), host, onExitCode).helpGroup('Hosts and shells:');
   program.on('command:*', onNoCommand);
   program.addHelpText('after', '\nExample:\n  troupe up --config troupe.json\n');
   return program;
@@ -157,7 +156,7 @@ function addCommand(
   definition: CommandDefinition,
   host: CliHost,
   onExitCode: (code: number) => void,
-): void {
+): Command {
   const details = definition.details === undefined ? '' : `\n\n${definition.details}`;
   const command = program
     .command(definition.usage)
@@ -176,6 +175,15 @@ function addCommand(
       .filter((arg): arg is string => typeof arg === 'string');
     onExitCode(await runCommand(host, definition, words, command.optsWithGlobals<CommonFlags>()));
   });
+  return command;
+}
+
+/** A command in the list of commands. Its own help shows its flags and its other names. */
+function termOf(command: Command): string {
+  const { usage } = commands.find((each) => nameOf(each) === command.name()) ?? {
+    usage: command.name(),
+  };
+  return usage.length <= longestTerm ? usage : `${command.name()} ...`;
 }
 
 function optionOf({ flags, description, choices, preset, parse }: FlagDefinition): Option {

@@ -39,6 +39,7 @@ export async function checkSettings(options: TroupeOptions): Promise<SettingsRep
     const within = confinesOf(desired, ports.projectRoot);
     return [
       ...unsetVariables(desired, spec, env),
+      ...shellWords(desired, spec),
       ...(spec.type === 'stdio' ? await missingCommand(desired, spec, { env, within }) : []),
       ...(await unusableEnvFile(desired, spec, env)),
     ];
@@ -56,6 +57,32 @@ function unsetVariables(desired: DesiredServer, spec: ServerSpec, env: Variables
       ),
     ),
   );
+}
+
+/**
+ * Arguments and variables that only a shell would expand. A pattern such as `*.json` is no mistake: many programs
+ * match it themselves.
+ */
+function shellWords(desired: DesiredServer, spec: ServerSpec): Problem[] {
+  if (spec.type !== 'stdio') return [];
+  const { args, env } = spec;
+  const texts = [
+    // A shell that is itself the command expands what follows its -c.
+    ...args.flatMap((arg, index) =>
+      args[index - 1] === '-c' ? [] : [[`args.${index}`, arg] as const],
+    ),
+    ...Object.entries(env).map(([name, text]) => [`env.${name}`, text] as const),
+  ];
+  return texts.flatMap(([key, text]) => {
+    const [, word = ''] = /^(?:--?[\w-]+=)?(~|\$[A-Za-z_]\w*)(?:[\\/]|$)/u.exec(text) ?? [];
+    if (word === '') return [];
+    const name = word === '~' ? 'HOME' : word.slice(1);
+    return warning(
+      desired,
+      key,
+      `no shell runs, so "${word}" stays as it is; write \${${name}} in its place`,
+    );
+  });
 }
 
 /** The texts in which references are replaced, each with its key. */

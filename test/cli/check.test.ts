@@ -100,6 +100,26 @@ describe('troupe check', () => {
     });
   });
 
+  it('warns of arguments and variables that only a shell would expand', async () => {
+    const args = ['~/x', '--root=~/y', '~', '$HOME/x', '~x', '*.json', 'a~/b', '$1', '-c', '~/z'];
+    const env = { A: '~/x', B: '$NO/x', C: 'x/$HOME' };
+    const folder = folderWith({ 'troupe.json': settings({ a: { ...server, args, env } }) });
+    const run = await runCliHere(['check', '--json'], { folder });
+    const { problems } = JSON.parse(run.stdout) as { problems: { key: string; message: string }[] };
+    expect(problems.map(({ key }) => key.replace('mcpServers.a.', ''))).toEqual([
+      'args.0',
+      'args.1',
+      'args.2',
+      'args.3',
+      'env.A',
+      'env.B',
+    ]);
+    expect(problems[0]?.message).toBe(
+      'no shell runs, so "~" stays as it is; write ${HOME} in its place',
+    );
+    expect(run.exitCode).toBe(0);
+  });
+
   it('reports files of variables that cannot be read, and reads none outside the project folder', async () => {
     const outside = path.join(folderWith({ '.env': 'A=1' }), '.env');
     const folder = folderWith({

@@ -114,6 +114,14 @@ describe('the command line', () => {
     },
   );
 
+  it('groups its commands in the help, which fits 80 columns in a pipe', async () => {
+    const { stdout } = await runCliHere(['help'], { folder: temporaryFolder() });
+    for (const heading of ['Run:', 'Look:', 'Use:', 'Decide:', 'Settings:', 'Hosts and shells:'])
+      expect(stdout.split('\n')).toContain(heading);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    expect(stdout).not.toContain('Commands:');
+  });
+
   it("shows a command's help or suggests the closest command", async () => {
     const folder = temporaryFolder();
     const asked = await runCliHere(['help', 'status'], { folder });

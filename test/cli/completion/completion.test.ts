@@ -56,15 +56,15 @@ describe('a completion', () => {
     const lines = await suggested(temporaryFolder(), 're');
     expect(lines[0]).toBe('words');
     expect(lines.slice(1).map((line) => line.split('\t')[0])).toEqual([
+      'refresh',
+      'restart',
+      'reload',
+      'replay',
       'resources',
       'read',
       'reject',
       'revoke',
-      'refresh',
-      'restart',
-      'reload',
       'remove',
-      'replay',
     ]);
     expect(lines).toContain(
       'reload\tread all settings files again without waiting for the file watcher',
@@ -84,7 +84,7 @@ describe('a completion', () => {
     [['plan', '--h'], ['--help']],
     [
       ['help', 'st'],
-      ['status', 'start', 'stop'],
+      ['start', 'stop', 'status'],
     ],
     [
       ['completion', ''],
