@@ -90,10 +90,15 @@ export async function planTarget(
   { launch }: CliSession,
   file: string,
   sources: readonly ImportSource[],
+  isGated = false,
 ): Promise<Target> {
   const place = await writablePlace(file, launch);
   const before = await textToEdit(place, `cannot add to ${file}`);
-  const plan = await planImport(sources, defined({ file, text: before }), launch.projectRoot);
+  const plan = await planImport(
+    sources,
+    defined({ file, text: before, isGated }),
+    launch.projectRoot,
+  );
   return { file, place, before, plan };
 }
 
@@ -172,8 +177,7 @@ export function serverLines(
   dryRun: boolean,
 ): readonly string[] {
   const place = `${from.file ?? ''}:${from.line ?? 1} ${from.key}`;
-  const reason = action === 'same' ? 'exists already' : why;
-  const head = `  ${verbs[action]} ${name}  (${place})${reason === undefined ? '' : `: ${reason}`}`;
+  const head = `  ${verbs[action]} ${name}  (${place})${why === undefined ? '' : `: ${why}`}`;
   const body =
     dryRun && action === 'add' ? [`      ${printableLine(JSON.stringify(entry), 2_000)}`] : [];
   return [printableLine(head, 1_000).trimEnd(), ...body];

@@ -22,7 +22,7 @@ export async function initSettings(session: CliSession, flags: InitFlags): Promi
   const { launch, output } = session;
   const { sources } = await discoverSources(session);
   const file = flags.scope === 'user' ? launch.userSettings : projectSettings(launch);
-  const target = await planTarget(session, file, sources);
+  const target = await planTarget(session, file, sources, flags.scope !== 'user');
   const { servers, text, ...plan } = target.plan;
   const count = servers.filter(({ action }) => action === 'add').length;
   const lines = [

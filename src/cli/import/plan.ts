@@ -2,6 +2,7 @@
 
 import { type Addition, addToSettings } from '../../config/edit-settings.ts';
 import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
+import { privilegedKeys } from '../../config/entry/schema.ts';
 import {
   type DocumentOrigin,
   parseServerEntry,
@@ -65,6 +66,8 @@ type Entry = Readonly<Record<string, unknown>>;
 interface TakenServer {
   readonly entry: Entry;
   readonly desired: DesiredServer;
+  /** Whether this import adds it. */
+  readonly isNew?: true;
 }
 
 /**
@@ -73,7 +76,12 @@ interface TakenServer {
  */
 export async function planImport(
   sources: readonly ImportSource[],
-  target: { readonly file: string; readonly text?: string },
+  target: {
+    readonly file: string;
+    readonly text?: string;
+    /** Whether it is a file of the project folder, which may not set everything. */
+    readonly isGated?: boolean;
+  },
   projectRoot: string,
 ): Promise<ImportPlan> {
   const existing = existingIn(target, projectRoot);
@@ -104,12 +112,17 @@ export async function planImport(
       // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
       const twin = conversion.servers.find((it) => it !== member && it.name === member.name);
-      const server = importOne(member, { ...origin, inputs, twin }, taken, isOn);
+      const server = importOne(
+        member,
+        { ...origin, inputs, twin, isGated: target.isGated === true },
+        taken,
+        isOn,
+      );
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
       const { entry, desired } = server;
-      taken.set(server.shown.name, { entry, desired });
+      taken.set(server.shown.name, { entry, desired, isNew: true });
       additions.push({ path: ['mcpServers', server.shown.name], value: server.entry });
     }
     if (isFresh) {
@@ -230,6 +243,7 @@ function importOne(
     readonly inputs: readonly InputDefinition[];
     /** Another server of the source that has its name. */
     readonly twin: TreeMember | undefined;
+    readonly isGated: boolean;
   },
   taken: ReadonlyMap<string, TakenServer>,
   isOn: boolean | undefined,
@@ -247,7 +261,8 @@ function importOne(
   const raw: Entry = isRecord(value) ? value : {};
   // The lists may switch a server on or off.
   const isSwitched = isOn !== undefined && isOn !== (raw['enabled'] ?? true);
-  const entry = isSwitched ? { ...raw, enabled: isOn } : raw;
+  const switched = isSwitched ? { ...raw, enabled: isOn } : raw;
+  const { entry, ignored } = keptIn(switched, origin.isGated);
   const { file, line } = desired.source;
   const from = { key: at([], '').key ?? '', ...defined({ file, line }) };
   const shown = (action: ImportedServer['action'], why?: string) => ({
@@ -264,26 +279,45 @@ function importOne(
       `line ${origin.twin.line} has this name, too; rename or remove one of the two`,
     );
   const earlier = taken.get(name);
-  if (earlier !== undefined && isSameAs(earlier, desired, [raw, entry])) return shown('same');
+  if (earlier !== undefined && isSameAs(earlier, desired, [raw, entry]))
+    return shown('same', earlier.isNew === true ? 'the same as above' : 'exists already');
   if (earlier !== undefined)
     return shown('conflict', 'a different server has this name; rename or remove one of them');
   if (isSwitched) warn.push(at([], `written with "enabled": ${isOn}, because of the file's lists`));
+  for (const key of ignored)
+    warn.push(
+      at(
+        [key],
+        `"${key}" is left out, because a project file cannot set it; add it in settings of your own`,
+      ),
+    );
   if (withoutConsent !== undefined) warn.push(withoutConsent);
-  if (JSON.stringify(entry).includes('${input:'))
-    warn.push(
-      at(
-        [],
-        'asks for an input, which troupe serve cannot do in a host; write ${VAR} in its place, or ${keychain:SERVICE/ACCOUNT} in settings of your own',
-      ),
-    );
-  for (const where of literalSecretsOf(entry))
-    warn.push(
-      at(
-        where,
-        'looks like a secret and is copied as it is; move it to a variable and write ${NAME}',
-      ),
-    );
+  warn.push(...remarksOn(entry).map(([where, message]) => at(where, message)));
   return shown('add');
+}
+
+/** An entry without the keys that count only outside the project folder, and those keys. */
+function keptIn(entry: Entry, isGated: boolean): { entry: Entry; ignored: readonly string[] } {
+  const ignored: readonly string[] = isGated
+    ? privilegedKeys.filter((key) => Object.hasOwn(entry, key))
+    : [];
+  const kept = Object.entries(entry).filter(([key]) => !ignored.includes(key));
+  return { entry: Object.fromEntries(kept), ignored };
+}
+
+/** What to check in an entry that is written. */
+function remarksOn(
+  entry: Entry,
+): readonly (readonly [where: readonly (string | number)[], message: string])[] {
+  const asks = JSON.stringify(entry).includes('${input:');
+  const input =
+    'asks for an input, which troupe serve cannot do in a host; write ${VAR} in its place, or ${keychain:SERVICE/ACCOUNT} in settings of your own';
+  const secret =
+    'looks like a secret and is copied as it is; move it to a variable and write ${NAME}';
+  return [
+    ...(asks ? [[[], input] as const] : []),
+    ...literalSecretsOf(entry).map((where) => [where, secret] as const),
+  ];
 }
 
 /** Names the key of an entry that a problem is about. */

@@ -63,6 +63,26 @@ describe('troupe init', () => {
     expect(existsSync(file)).toBe(false);
   });
 
+  it('leaves out what a project file cannot set, and says so', async () => {
+    const { run, file } = machine();
+    writeFileSync(
+      path.join(path.dirname(file), '../home/.codex/config.toml'),
+      '[mcp_servers.memory]\ncommand = "node"\nstartup_timeout_sec = 20\n',
+    );
+    const { stdout } = await run('init', '--yes');
+    expect(stdout).toContain(
+      '"connectTimeoutMs" is left out, because a project file cannot set it',
+    );
+    expect(readFileSync(file, 'utf8')).toContain('memory');
+    expect(readFileSync(file, 'utf8')).not.toContain('TimeoutMs');
+    expect((await run('check')).stdout).not.toContain('is ignored');
+    // A second run finds the same server.
+    expect((await run('init', '--yes')).stdout).toContain('has all of these servers already');
+    await run('init', '--yes', '--scope', 'user');
+    const own = readFileSync(path.join(path.dirname(file), '../state/troupe.json'), 'utf8');
+    expect(own).toContain('"connectTimeoutMs": 20000');
+  });
+
   it("writes one file and approves the servers of the user's programs only", async () => {
     const { run, file } = machine();
     const { exitCode, stdout } = await run('init', '--yes');
