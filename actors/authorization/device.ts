@@ -30,9 +30,16 @@ const intervalSeconds = 5;
 const shortestIntervalMs = 1_000;
 const longestMs = 1_800_000;
 
+// Codes are made to be read aloud and typed (RFC 8628 section 6.1). The text is printed for the user, so an
+// issuer must not be able to write a sentence there.
+const userCode = z
+  .string()
+  .regex(/^[A-Za-z0-9]+(?:[ -][A-Za-z0-9]+)*$/u)
+  .max(32);
+
 const deviceResponse = z.object({
   device_code: z.string().min(1),
-  user_code: z.string().min(1).max(100),
+  user_code: userCode,
   verification_uri: z.string(),
   verification_uri_complete: z.string().nullish(),
   expires_in: z.coerce.number().positive(),
@@ -56,14 +63,14 @@ export function beginDeviceLogin(
       throw refused('discovery', `${quoted(issuer)} answered with no valid device code`);
     const { data } = read;
     const shown = await access.check(data.verification_uri, 'the page for the device code');
-    const complete = data.verification_uri_complete ?? undefined;
-    if (complete !== undefined) await access.check(complete, 'the page for the device code');
+    const given = data.verification_uri_complete ?? undefined;
+    const complete = given && (await access.check(given, 'the page for the device code'));
     const intervalMs = (data.interval ?? intervalSeconds) * 1_000;
     return {
       deviceCode: data.device_code,
-      userCode: data.user_code.replaceAll(/\p{C}/gu, ''),
+      userCode: data.user_code,
       url: shown.href,
-      ...(complete !== undefined && { completeUrl: complete }),
+      ...(complete instanceof URL && { completeUrl: complete.href }),
       intervalMs: Math.max(shortestIntervalMs, intervalMs),
       lifetimeMs: Math.min(longestMs, data.expires_in * 1_000),
       scope,

@@ -7,7 +7,12 @@
 import type { Socket } from 'node:net';
 
 /** Maximum number of connections for each group: not yet authenticated, and authenticated. */
-type ConnectionBounds = { readonly strangers: number; readonly known: number };
+type ConnectionBounds = {
+  readonly strangers: number;
+  readonly known: number;
+  /** How many of the known may belong to one user. Default: all. */
+  readonly ofUser?: number;
+};
 
 // Enough for every client on one machine to connect at the same moment; each leaves the pool with
 // its first request.
@@ -22,6 +27,7 @@ export class ConnectionLimits {
   readonly #strangers = new Set<Socket>();
   /** Requests in progress per connection, least recently used first. */
   readonly #known = new Map<Socket, number>();
+  readonly #users = new WeakMap<Socket, string>();
 
   constructor(bounds: ConnectionBounds) {
     this.#bounds = bounds;
@@ -45,14 +51,12 @@ export class ConnectionLimits {
 
   /**
    * Marks the start of an authenticated request on this connection. Returns a function that ends
-   * it, or undefined when every slot is taken by a connection with a request in progress.
+   * it, or undefined when every slot is taken by a connection with a request in progress. A user with
+   * too many connections displaces only their own.
    */
-  begin(socket: Socket): (() => void) | undefined {
-    if (!this.#known.has(socket) && this.#known.size >= this.#bounds.known) {
-      const [idlest] = [...this.#known].find(([, requests]) => requests === 0) ?? [];
-      if (idlest === undefined) return undefined;
-      this.#drop(idlest);
-    }
+  begin(socket: Socket, user?: string): (() => void) | undefined {
+    if (!this.#known.has(socket) && !this.#makeRoom(user)) return undefined;
+    if (user !== undefined) this.#users.set(socket, user);
     this.#strangers.delete(socket);
     this.#count(socket, 1);
     let isOver = false;
@@ -61,6 +65,18 @@ export class ConnectionLimits {
       isOver = true;
       if (this.#known.has(socket)) this.#count(socket, -1);
     };
+  }
+
+  #makeRoom(user: string | undefined): boolean {
+    const { known, ofUser = known } = this.#bounds;
+    const all = [...this.#known];
+    const own = user === undefined ? [] : all.filter(([each]) => this.#users.get(each) === user);
+    if (own.length < ofUser && all.length < known) return true;
+    const isIdle = ([, requests]: readonly [Socket, number]): boolean => requests === 0;
+    const idlest = own.find(isIdle) ?? (own.length < ofUser ? all.find(isIdle) : undefined);
+    if (idlest === undefined) return false;
+    this.#drop(idlest[0]);
+    return true;
   }
 
   #count(socket: Socket, change: 1 | -1): void {

@@ -161,7 +161,8 @@ class Files implements CredentialRecords {
     } catch (error) {
       if (hasBegun || error instanceof CredentialStoreError) throw error;
       if (codeOf(error) !== 'ELOCKED') throw this.#unwritable(error);
-      const message = `another process has been changing this login for ${limits[kind].patienceMs / 1_000} seconds; try again, or end that process`;
+      const { holder } = error as { readonly holder?: string };
+      const message = `${holder ?? 'another process'} has been changing this login for ${limits[kind].patienceMs / 1_000} seconds; try again, let that process continue if it is stopped, or end it`;
       throw new CredentialStoreError('ELOCKED', message);
     }
   }

@@ -56,7 +56,7 @@ type Holder = z.infer<typeof holderSchema>;
 /**
  * Runs the work while this process holds the file's lock.
  *
- * @throws an error with code `ELOCKED` after the longest wait, which is five seconds by default;
+ * @throws an error with code `ELOCKED`, and the process in `holder`, after the longest wait, which is five seconds by default;
  * file-system errors; the work's errors
  */
 export async function withFileLock<Result>(
@@ -76,7 +76,7 @@ export async function withFileLock<Result>(
     const waitedMs = now - startedAt;
     if (waitedMs > patienceMs) {
       const message = `another process has held ${lock} for ${patienceMs / 1_000} seconds`;
-      throw Object.assign(new Error(message), { code: 'ELOCKED' });
+      throw Object.assign(new Error(message), { code: 'ELOCKED', holder: await holderOf(lock) });
     }
     if (now - checkedAt >= checkHolderMs) {
       checkedAt = now;
@@ -93,6 +93,14 @@ export async function withFileLock<Result>(
   } finally {
     await release(lock, own);
   }
+}
+
+/** Names the process that holds a lock, for a message. */
+async function holderOf(lock: string): Promise<string | undefined> {
+  const { holder } = (await found(lock)) ?? {};
+  if (holder === undefined) return undefined;
+  const { host } = holder.place;
+  return isOfHere(holder.place) ? `process ${holder.pid}` : `process ${holder.pid} on ${host}`;
 }
 
 // Neither changes while we run, and both need system calls.

@@ -14,6 +14,7 @@ export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
 export interface CliHost {
   readonly argv: readonly string[];
+  /** The working folder; empty if it was deleted. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable;

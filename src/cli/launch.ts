@@ -52,11 +52,11 @@ export interface Launch {
  */
 export function launchOf(
   flags: CommonFlags,
-  cwd: string,
+  workingFolder: string,
   env: Readonly<Record<string, string | undefined>>,
   managedSettings = managedSettingsFile(process.platform),
 ): Launch {
-  const project = path.resolve(cwd, flags.project ?? '.');
+  const { cwd, project } = startOf(workingFolder, flags);
   const projectRoot = realFolder(
     project,
     flags.project ?? project,
@@ -80,6 +80,19 @@ export function launchOf(
     json: flags.json ?? false,
     ...defined({ allow: flags.allow, trusted: flags.trust, timeoutMs: flags.timeout }),
   };
+}
+
+/** Where relative paths start, and the project folder. Without a working folder, paths start at the project. */
+function startOf(
+  workingFolder: string,
+  { project = '.' }: CommonFlags,
+): { readonly cwd: string; readonly project: string } {
+  if (workingFolder === '' && !path.isAbsolute(project))
+    throw usageError(
+      'the working folder was deleted; change to another folder, or set --project to an absolute path',
+    );
+  const folder = path.resolve(workingFolder, project);
+  return { cwd: workingFolder === '' ? folder : workingFolder, project: folder };
 }
 
 /** Lists the settings files of a launch, each with its layer; all but those of `--config` may be missing. */

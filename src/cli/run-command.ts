@@ -16,9 +16,11 @@ export async function runCommand(
   flags: CommonFlags,
 ): Promise<number> {
   const launch = launchOf(flags, host.cwd, host.env, host.managedSettings);
-  const output = new Output(host, launch.json);
+  // Without a working folder, relative paths start at the project.
+  const here = host.cwd === '' ? { ...host, cwd: launch.projectRoot } : host;
+  const output = new Output(here, launch.json);
   rejectInvalidNames(definition, words);
-  return (await definition.run({ host, launch, output }, words, flags as never)) ?? 0;
+  return (await definition.run({ host: here, launch, output }, words, flags as never)) ?? 0;
 }
 
 /** Rejects names that the socket would reject, with a clearer message. */

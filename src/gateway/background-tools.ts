@@ -140,6 +140,14 @@ export class BackgroundTools {
     return own(`The call of ${parked.tool} on ${parked.server} was cancelled. ${what}`);
   }
 
+  /** Whether a call of this owner has not ended. */
+  isRunningFor(owner: object | string): boolean {
+    const parked = [...this.#parked.values()].filter((each) => each.owner === owner);
+    if (parked.length === 0) return false;
+    const known = this.#known();
+    return parked.some(({ id }) => known.get(id) === 'running');
+  }
+
   /** Cancels the calls of a client that is gone, because no other client can collect them. */
   leave(owner: object | string): void {
     for (const [id, parked] of this.#parked) {

@@ -13,6 +13,8 @@ const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30
 const passBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 // Names come from settings, so a troupe edited for weeks would otherwise grow its counters forever.
 const maxSeries = 5_000;
+// Counters of the users who called last; an older user's begin again at zero.
+const maxUsers = 256;
 
 interface Histogram {
   readonly counts: number[];
@@ -20,12 +22,18 @@ interface Histogram {
   count: number;
 }
 
+/** Finished calls, and their durations by server. */
+interface CallCounters {
+  readonly calls: Map<string, number>;
+  readonly durations: Map<string, Histogram>;
+}
+
 export class CallMetrics {
   readonly #troupe: Troupe;
-  readonly #calls = new Map<string, number>();
   readonly #transitions = new Map<string, number>();
   readonly #states = new Map<string, string>();
-  readonly #durations = new Map<string, Histogram>();
+  readonly #all = emptyCounters();
+  readonly #byUser = new Map<string, CallCounters>();
   readonly #refusals = new Map<string, number>();
   #unread = 0;
   #dropped = 0;
@@ -48,12 +56,24 @@ export class CallMetrics {
   }
 
   /** Counts a finished call; `code` is `ok`, `toolError` or the code of the error. */
-  ended(server: string, code: string, durationMs: number): void {
-    count(this.#calls, labels({ server, code }));
-    const key = labels({ server });
-    const durations = this.#durations.get(key) ?? emptyHistogram(callBuckets);
-    if (this.#durations.size < maxSeries) this.#durations.set(key, durations);
-    observe(durations, callBuckets, durationMs / 1_000);
+  ended(server: string, code: string, durationMs: number, user?: string): void {
+    const own = user === undefined ? [] : [this.#countersOf(user)];
+    for (const { calls, durations } of [this.#all, ...own]) {
+      count(calls, labels({ server, code }));
+      const key = labels({ server });
+      const histogramOfServer = durations.get(key) ?? emptyHistogram(callBuckets);
+      if (durations.size < maxSeries) durations.set(key, histogramOfServer);
+      observe(histogramOfServer, callBuckets, durationMs / 1_000);
+    }
+  }
+
+  #countersOf(user: string): CallCounters {
+    const counters = this.#byUser.get(user) ?? emptyCounters();
+    this.#byUser.delete(user);
+    this.#byUser.set(user, counters);
+    const [oldest] = this.#byUser.keys();
+    if (this.#byUser.size > maxUsers && oldest !== undefined) this.#byUser.delete(oldest);
+    return counters;
   }
 
   /** Counts a request refused with this HTTP status before it reached the protocol. */
@@ -71,8 +91,19 @@ export class CallMetrics {
     this.#dropped += 1;
   }
 
-  text(gauges: { readonly clients: number; readonly callsInFlight: number }): string {
+  /** All metrics; with `user`, those of the servers and of this user's calls only. */
+  text({
+    clients,
+    callsInFlight,
+    user,
+  }: {
+    readonly clients: number;
+    readonly callsInFlight?: number;
+    readonly user?: string;
+  }): string {
     const { servers } = this.#troupe.snapshot();
+    const { calls, durations } =
+      user === undefined ? this.#all : (this.#byUser.get(user) ?? emptyCounters());
     const lines = [
       ...family('server_state', 'gauge', "One for a server's current state, zero for the others."),
       ...servers.flatMap(({ name, state }) =>
@@ -89,15 +120,28 @@ export class CallMetrics {
       ...family('server_tools', 'gauge', 'Tools that a server offers to clients.'),
       ...servers.map(({ name, tools }) => sample('server_tools', labels({ server: name }), tools)),
       ...family('calls', 'counter', 'Finished calls of clients, by outcome.'),
-      ...samples('calls_total', this.#calls),
+      ...samples('calls_total', calls),
       ...family('call_duration_seconds', 'histogram', 'Duration of calls, including waiting.'),
-      ...[...this.#durations].flatMap(([key, durations]) =>
-        histogram('call_duration_seconds', key, callBuckets, durations),
+      ...[...durations].flatMap(([key, each]) =>
+        histogram('call_duration_seconds', key, callBuckets, each),
       ),
-      ...family('calls_in_flight', 'gauge', 'Calls of clients in progress.'),
-      sample('calls_in_flight', '', gauges.callsInFlight),
+      ...(callsInFlight === undefined
+        ? []
+        : [
+            ...family('calls_in_flight', 'gauge', 'Calls of clients in progress.'),
+            sample('calls_in_flight', '', callsInFlight),
+          ]),
       ...family('clients', 'gauge', 'Connected clients.'),
-      sample('clients', '', gauges.clients),
+      sample('clients', '', clients),
+      ...(user === undefined ? this.#ofTheGateway() : []),
+      '# EOF',
+    ];
+    return `${lines.join('\n')}\n`;
+  }
+
+  /** What all clients caused together. */
+  #ofTheGateway(): readonly string[] {
+    return [
       ...family('refusals', 'counter', 'Refused HTTP requests, by status.'),
       ...samples('refusals_total', this.#refusals),
       ...family(
@@ -114,9 +158,7 @@ export class CallMetrics {
       sample('dropped_notes_total', '', this.#dropped),
       ...family('reconcile_duration_seconds', 'histogram', 'Duration of reconciler passes.'),
       ...histogram('reconcile_duration_seconds', '', passBuckets, this.#passes),
-      '# EOF',
     ];
-    return `${lines.join('\n')}\n`;
   }
 
   close(): void {
@@ -172,6 +214,10 @@ function count(values: Map<string, number>, key: string): void {
   const before = values.get(key);
   if (before === undefined && values.size >= maxSeries) return;
   values.set(key, (before ?? 0) + 1);
+}
+
+function emptyCounters(): CallCounters {
+  return { calls: new Map(), durations: new Map() };
 }
 
 function emptyHistogram(buckets: readonly number[]): Histogram {

@@ -83,6 +83,10 @@ export class ClientRequests {
     return this.#underWay.size > 0;
   }
 
+  get hasBackgroundCall(): boolean {
+    return this.#gateway.background.isRunningFor(this.#owner);
+  }
+
   /** A request in progress at this server. */
   underWayAt(server: string): RequestContext | undefined {
     const [context] = [...this.#underWay].find(([, about]) => about === server) ?? [];
@@ -94,7 +98,7 @@ export class ClientRequests {
     const { view, troupe, metrics, clock, background, logins } = this.#gateway;
     const startedAt = clock.now();
     const ended = (server: string, code: string): void =>
-      metrics.ended(server, code, clock.now() - startedAt);
+      metrics.ended(server, code, clock.now() - startedAt, this.#user);
     let about = '';
     try {
       return await this.#gateway.during(async () => {
@@ -220,7 +224,7 @@ export class ClientRequests {
     try {
       const turn = await call.turn(this.#era === 'legacy');
       if ('result' in turn) return turn.result;
-      this.#gateway.held.keep(call);
+      this.#gateway.held.keep(call, this.#user);
       this.#waiting.add(call);
       // The request of a legacy client stays open while it is asked.
       const drop = (): void => this.#gateway.held.drop(call);

@@ -227,6 +227,11 @@ export class GatewayClient implements Audience {
     return this.#light.size > 0 || this.#requests.isAtWork;
   }
 
+  /** Whether a call of this client runs in the background. */
+  get hasBackgroundCall(): boolean {
+    return this.#requests.hasBackgroundCall;
+  }
+
   /** Cancels a request. */
   cancel(id: string | number): void {
     this.#light.get(id)?.abort();

@@ -33,6 +33,8 @@ const statePrefix = 'troupe-call:';
 const heldMs = 600_000;
 // Each waits for a user; only a client that abandons its calls holds more.
 const maxHeld = 256;
+// With an issuer's tokens, no user may displace the calls of the others.
+const maxHeldOfUser = 32;
 
 /** A call that may span several client requests. */
 export class HeldCall {
@@ -165,6 +167,7 @@ export class HeldCall {
 interface Kept {
   readonly call: HeldCall;
   readonly timer: unknown;
+  readonly user: string | undefined;
 }
 
 export class HeldCalls {
@@ -184,11 +187,14 @@ export class HeldCalls {
   }
 
   /** Holds a call until its client returns, or until the time limit. */
-  keep(call: HeldCall): void {
-    const [oldest] = this.#kept.values();
-    if (this.#kept.size >= maxHeld && oldest !== undefined) this.drop(oldest.call);
+  keep(call: HeldCall, user?: string): void {
+    const own = [...this.#kept.values()].filter((each) => each.user === user);
+    const isFull =
+      this.#kept.size >= maxHeld || (user !== undefined && own.length >= maxHeldOfUser);
+    const [oldest] = own.length > 0 ? own : this.#kept.values();
+    if (isFull && oldest !== undefined) this.drop(oldest.call);
     const timer = this.#clock.setTimeout(() => this.drop(call), heldMs);
-    this.#kept.set(call.state, { call, timer });
+    this.#kept.set(call.state, { call, timer, user });
   }
 
   /** Removes and returns the call with this state and subject, if there is one. */

@@ -56,6 +56,8 @@ export interface HttpGateway {
 const keepAliveMs = 60_000;
 // For clients with a token; connections without one have a separate limit.
 const maxClientSockets = 512;
+// With an issuer's tokens, one user leaves most of them to the others.
+const maxSocketsOfUser = 64;
 // A machine that disappears closes no connection, so TCP keep-alive detects it.
 const probeAfterMs = 60_000;
 
@@ -131,6 +133,7 @@ class GatewayRequests {
   readonly connections = new ConnectionLimits({
     strangers: usualStrangers,
     known: maxClientSockets,
+    ofUser: maxSocketsOfUser,
   });
   readonly outbox: Outbox;
 
@@ -184,7 +187,8 @@ class GatewayRequests {
       const access = await this.#accessOf(request);
       // A closed connection must not be counted, because nothing would end that.
       if (request.socket.destroyed) return;
-      const refusal = 'refusal' in access ? access.refusal : this.#admit(request, response);
+      const refusal =
+        'refusal' in access ? access.refusal : this.#admit(request, response, access.user);
       if (refusal !== undefined) this.#refuse(response, refusal);
       else if ('user' in access) await this.#route(request, response, onAccepted, access.user);
     } catch (error) {
@@ -226,9 +230,13 @@ class GatewayRequests {
   }
 
   /** Counts the connection as an authenticated client's. Public requests stay unauthenticated. */
-  #admit(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
+  #admit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    user: string | undefined,
+  ): Refusal | undefined {
     if (this.#isPublic(request)) return undefined;
-    const end = this.connections.begin(request.socket);
+    const end = this.connections.begin(request.socket, user);
     if (end === undefined) return crowded;
     response.once('close', end);
     return undefined;
@@ -241,7 +249,7 @@ class GatewayRequests {
     user: string | undefined,
   ): Promise<void> {
     if (request.url === '/healthz') return this.#sendHealth(response);
-    if (request.url === '/metrics') return this.#sendMetrics(response);
+    if (request.url === '/metrics') return this.#sendMetrics(response, user);
     const metadata = this.#resource?.documentAt(request.url ?? '');
     if (metadata !== undefined) return sendJson(response, 200, metadata);
     if (request.method !== 'POST') return this.#pass(request, response, { body: undefined, user });
@@ -317,9 +325,11 @@ class GatewayRequests {
     sendJson(response, status === 'ok' ? 200 : 503, { status });
   }
 
-  #sendMetrics(response: ServerResponse): void {
+  /** A user of an issuer sees only their own calls and sessions. */
+  #sendMetrics(response: ServerResponse, user: string | undefined): void {
     const { metrics, callsInFlight } = this.#gateway;
-    const text = metrics.text({ clients: this.#sessions.size, callsInFlight });
+    const clients = this.#sessions.count(user);
+    const text = metrics.text({ clients, ...(user === undefined ? { callsInFlight } : { user }) });
     response.writeHead(200, plainHeaders(metricsContentType)).end(text);
   }
 }
@@ -332,7 +342,7 @@ const unready: Refusal = { status: 503, message: 'the gateway is starting' };
 
 const crowded: Refusal = {
   status: 503,
-  message: `${maxClientSockets} connections have requests in progress; try again later`,
+  message: 'too many connections have requests in progress; try again later',
   headers: { 'retry-after': '5' },
 };
 

@@ -18,6 +18,8 @@ import type { Answer } from './held-calls.ts';
 
 // One machine has a handful of clients; more sessions are leaks.
 const maxSessions = 256;
+// With an issuer's tokens, no user may take the sessions of the others.
+const maxSessionsOfUser = 32;
 // A client gets a 404 for its expired session and then initializes again.
 const idleMs = 1_800_000;
 const checkEveryMs = 60_000;
@@ -56,15 +58,18 @@ interface Session {
 export class HttpSessions {
   readonly #gateway: Gateway;
   readonly #sessions = new Map<string, Session>();
-  #opening = 0;
+  /** The users of sessions that are being opened. */
+  readonly #opening = new Map<object, string | undefined>();
   #timer: unknown;
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway;
   }
 
-  get size(): number {
-    return this.#sessions.size;
+  /** How many sessions there are, or those of one user. */
+  count(user?: string): number {
+    if (user === undefined) return this.#sessions.size;
+    return [...this.#sessions.values()].filter((each) => each.user === user).length;
   }
 
   /** Answers a plain call without the SDK; undefined for any other request. */
@@ -130,9 +135,10 @@ export class HttpSessions {
   async #open(request: Request, body: unknown, user: string | undefined): Promise<SessionAnswer> {
     const gateway = this.#gateway;
     if (gateway.isDraining) return rpcRefusal(503, -32_000, 'The gateway is stopping', 5);
-    if (this.#sessions.size + this.#opening >= maxSessions && !this.#makeRoom())
-      return rpcRefusal(503, -32_000, `There are already ${maxSessions} sessions`, 60);
-    this.#opening += 1;
+    const full = this.#makeRoom(user);
+    if (full !== undefined) return rpcRefusal(503, -32_000, full, 60);
+    const opening = {};
+    this.#opening.set(opening, user);
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
@@ -162,7 +168,7 @@ export class HttpSessions {
       if (transport.sessionId === undefined) await transport.close();
       return answer;
     } finally {
-      this.#opening -= 1;
+      this.#opening.delete(opening);
     }
   }
 
@@ -200,13 +206,34 @@ export class HttpSessions {
     session.lastUsedAt = this.#gateway.clock.now();
   }
 
-  /** Closes the session that was idle longest; false when all are busy. */
-  #makeRoom(): boolean {
+  /**
+   * Makes room for another session of this user: closes the user's own that was idle longest, or, if all
+   * users together have too many, that of a user with more sessions. Returns why there is no room.
+   */
+  #makeRoom(user: string | undefined): string | undefined {
+    const counts = new Map<string | undefined, number>();
+    for (const each of [
+      ...[...this.#sessions.values()].map((it) => it.user),
+      ...this.#opening.values(),
+    ])
+      counts.set(each, (counts.get(each) ?? 0) + 1);
+    const own = counts.get(user) ?? 0;
+    const bound = user === undefined ? maxSessions : maxSessionsOfUser;
+    if (own < bound && this.#sessions.size + this.#opening.size < maxSessions) return undefined;
+    const mayLeave = (other: string | undefined): boolean =>
+      other === user || (own < bound && (counts.get(other) ?? 0) > own + 1);
     const [oldest] = [...this.#sessions.values()]
-      .filter(({ answering }) => answering === 0)
-      .toSorted((a, b) => a.lastUsedAt - b.lastUsedAt);
-    void oldest?.transport.close();
-    return oldest !== undefined;
+      .filter((it) => mayLeave(it.user) && !isBusy(it))
+      .toSorted((a, b) => rank(a) - rank(b) || a.lastUsedAt - b.lastUsedAt);
+    function rank(session: Session): number {
+      return session.user === user ? 0 : 1;
+    }
+    if (oldest === undefined)
+      return own < bound
+        ? `There are already ${maxSessions} sessions`
+        : `This user already has ${bound} sessions in use`;
+    void oldest.transport.close();
+    return undefined;
   }
 
   #expireLater(): void {
@@ -214,13 +241,19 @@ export class HttpSessions {
     const { clock } = this.#gateway;
     this.#timer = clock.setTimeout(() => {
       this.#timer = undefined;
-      for (const { transport, client, answering, lastUsedAt } of this.#sessions.values()) {
+      for (const session of this.#sessions.values()) {
+        const { transport, client, lastUsedAt } = session;
         const idleFor = client.isAtWork ? abandonedMs : idleMs;
-        if (answering === 0 && clock.now() - lastUsedAt >= idleFor) void transport.close();
+        if (!isBusy(session) && clock.now() - lastUsedAt >= idleFor) void transport.close();
       }
       if (this.#sessions.size > 0) this.#expireLater();
     }, checkEveryMs);
   }
+}
+
+/** Whether answers are in progress, or a call in the background that only this client can collect. */
+function isBusy({ answering, client }: Session): boolean {
+  return answering > 0 || client.hasBackgroundCall;
 }
 
 function rpcRefusal(

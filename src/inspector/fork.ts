@@ -4,7 +4,7 @@
  * a server.
  */
 
-import { createActor, fromCallback } from 'xstate';
+import { type AnyStateNode, createActor, fromCallback } from 'xstate';
 import {
   type ServerContext,
   type ServerEvent,
@@ -28,6 +28,7 @@ import type {
 import { TroupeError } from '../domain/troupe-error.ts';
 import { defined } from '../policies/defined.ts';
 import { isRecord } from '../policies/is-record.ts';
+import { printableLine } from '../policies/text/printable.ts';
 import {
   delayNameOf,
   edgeOf,
@@ -269,8 +270,17 @@ function misfitOf(
   });
 }
 
+const statesBelow = (state: AnyStateNode): readonly AnyStateNode[] => [
+  state,
+  ...Object.values(state.states).flatMap(statesBelow),
+];
+const serverLeaves: ReadonlySet<string> = new Set(leavesOf(statesBelow(serverMachine.root)));
+
 /** Restores the chart's snapshot, with a session that does nothing. */
 function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
+  const unknown = actor.leaves.find((leaf) => !serverLeaves.has(leaf));
+  if (unknown !== undefined)
+    throw invalid(`the recording names no state of a server: ${printableLine(unknown, 100)}`);
   const value = stateValueOf(actor.leaves);
   const snapshot = serverMachine.resolveState({ value, context });
   const isEngaged = actor.leaves.some((leaf) => leaf.startsWith('connection.engaged.'));

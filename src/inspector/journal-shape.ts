@@ -13,6 +13,10 @@ const object = z.looseObject({});
 // Names are inserted into programs, command lines and pictures, so the rules for settings apply here too.
 const name = text.refine(isServerName);
 const server = name.optional();
+// Charts of other versions have other states, but none is named like a part of every object.
+const leaves = z.array(
+  text.refine((leaf) => !leaf.split('.').some((key) => key in Object.prototype)),
+);
 
 const login = z.looseObject({ origin: text, account: text.optional(), servers: z.array(name) });
 const timer = z.looseObject({ id: text, ms: number, armedAt: number });
@@ -20,7 +24,7 @@ const picturedActor = z.looseObject({
   actor: text,
   id: text,
   life: text,
-  leaves: texts,
+  leaves,
   timers: z.array(timer),
   server,
   login: login.optional(),
@@ -59,7 +63,7 @@ const schemas: Readonly<Record<InspectionRecord['kind'], z.ZodType>> = {
   actor: z.looseObject({ actor: text, id: text, server }),
   event: z.looseObject({ to: text, type: text }),
   step: z.looseObject({ actor: text, type: text, edges: texts }),
-  state: z.looseObject({ actor: text, life: text, leaves: texts }),
+  state: z.looseObject({ actor: text, life: text, leaves }),
   ignored: z.looseObject({ actor: text, type: text }),
   timer: z.looseObject({ actor: text, id: text, ms: number }),
   timerEnd: z.looseObject({ actor: text, id: text, fired: z.boolean() }),

@@ -74,25 +74,28 @@ export function delayNameOf(timerId: string): string | undefined {
   return name === undefined || /^\d/u.test(name) ? undefined : name;
 }
 
-interface Branch {
-  [key: string]: Branch;
-}
+/** A map, because a journal of unknown origin may name any key. */
+interface Branch extends ReadonlyMap<string, Branch> {}
 
 /** Converts leaf paths to an XState value: `['a.b', 'c.d']` becomes `{ a: 'b', c: 'd' }`. */
 export function stateValueOf(leaves: readonly string[]): StateValue {
-  const tree: Branch = {};
+  const tree = new Map<string, Branch>();
   for (const leaf of leaves) {
     let branch = tree;
-    for (const key of leaf.split('.')) branch = branch[key] ??= {};
+    for (const key of leaf.split('.')) {
+      const below = (branch.get(key) ?? new Map()) as Map<string, Branch>;
+      branch.set(key, below);
+      branch = below;
+    }
   }
   return valueOf(tree);
 }
 
 function valueOf(branch: Branch): StateValue {
-  const entries = Object.entries(branch);
+  const entries = [...branch];
   const [first] = entries;
   // XState writes the innermost state of a region as its name.
-  if (entries.length === 1 && first !== undefined && Object.keys(first[1]).length === 0) {
+  if (entries.length === 1 && first !== undefined && first[1].size === 0) {
     return first[0];
   }
   return Object.fromEntries(entries.map(([key, below]) => [key, valueOf(below)]));

@@ -128,6 +128,21 @@ describe('a request to a gateway with an issuer', () => {
     ],
     ['names no subject', ({ token }: Place) => token({ sub: '', client_id: 1 }), 'no subject'],
     ['is an ID token', ({ token }: Place) => token({}, { typ: 'id+jwt' }), 'not an access token'],
+    [
+      'has a nonce, as ID tokens do',
+      ({ token }: Place) => token({ nonce: 'n' }, { typ: 'JWT' }),
+      'not an access',
+    ],
+    [
+      'has a hash of an access token, as ID tokens do',
+      ({ token }: Place) => token({ at_hash: 'h' }, { typ: 'JWT' }),
+      'not an access',
+    ],
+    [
+      'says that it is an ID token',
+      ({ token }: Place) => token({ token_use: 'id' }, { typ: 'JWT' }),
+      'not an access',
+    ],
     ['is bound to a key', ({ token }: Place) => token({ cnf: { jkt: 'x' } }), 'bound to a key'],
     ['claims no signature', ({ token }: Place) => token({}, { alg: 'none' }), 'not signed'],
     [
@@ -259,6 +274,26 @@ describe('a session', () => {
     const answer = send(place, place.token({ jti: 'renewed' }), call, session);
     (await place.nextCall('db')).answer(pong);
     expect((await answer).status).toBe(200);
+  });
+});
+
+describe('a user whose subject looks like a client', () => {
+  it('does not reach the session of that client', async () => {
+    const place = await placeWith();
+    const opened = await send(place, place.token({ sub: undefined, client_id: 'ci' }));
+    await opened.text();
+    const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' };
+    for (const sub of ['client ci', 'ci', 'user ci'])
+      expect(
+        (
+          await send(
+            place,
+            place.token({ sub }),
+            { jsonrpc: '2.0', id: 1, method: 'ping' },
+            session,
+          )
+        ).status,
+      ).toBe(404);
   });
 });
 

@@ -54,6 +54,9 @@ interface UpFlags {
 }
 
 /** `up`: runs the troupe in the foreground. */
+// As programs that SIGPIPE ends, so that a supervisor restarts `up`.
+const unreadCode = 141;
+
 export const upCommand: CommandDefinition<UpFlags> = {
   usage: 'up',
   aliases: ['run'],
@@ -100,46 +103,50 @@ export const upCommand: CommandDefinition<UpFlags> = {
     });
     let view: TroupeView | undefined;
     let inspecting: InspectHere | undefined;
-    return untilStopped(host, async (ended, request) => {
-      try {
-        const hold = (): (() => void) => view?.hold() ?? (() => undefined);
-        const troupe = createTroupe({
-          ...troupeOptionsOf(launch),
-          ...defined({
-            inspect,
-            roots,
-            inputs: createInputPrompt(session, { hold }),
-          }),
-          // Keeps questions open, to be answered with `troupe answer`.
-          onQuestion: () => undefined,
-          telemetry: flags.telemetry ?? false,
-        });
-        inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
-        answer = inspecting.handler;
-        if (flags.inspect !== undefined) await showInspector(session, inspecting, troupe);
-        const screen = createTroupeView(session, {
-          snapshot: () => troupe.snapshot(),
-          footer: footerOf(session, socket.path),
-        });
-        view = screen;
-        host.onRemark?.((line) => screen.say(line));
-        for (const type of shown) {
-          troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
+    return untilStopped(
+      host,
+      async (ended, request) => {
+        try {
+          const hold = (): (() => void) => view?.hold() ?? (() => undefined);
+          const troupe = createTroupe({
+            ...troupeOptionsOf(launch),
+            ...defined({
+              inspect,
+              roots,
+              inputs: createInputPrompt(session, { hold }),
+            }),
+            // Keeps questions open, to be answered with `troupe answer`.
+            onQuestion: () => undefined,
+            telemetry: flags.telemetry ?? false,
+          });
+          inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
+          answer = inspecting.handler;
+          if (flags.inspect !== undefined) await showInspector(session, inspecting, troupe);
+          const screen = createTroupeView(session, {
+            snapshot: () => troupe.snapshot(),
+            footer: footerOf(session, socket.path),
+          });
+          view = screen;
+          host.onRemark?.((line) => screen.say(line));
+          for (const type of shown) {
+            troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
+          }
+          await Promise.race([ended, showStart(session, troupe, screen, socket.path)]);
+          const end = await ended;
+          // The table would push the lines about the stop out of the window.
+          screen.end();
+          showStop(troupe, screen, request.received());
+          await stopOrderly(troupe, request, { force: end !== undefined });
+          screen.say('stopped');
+          return end;
+        } finally {
+          view?.end();
+          inspecting?.close();
+          socket.close();
         }
-        await Promise.race([ended, showStart(session, troupe, screen, socket.path)]);
-        const end = await ended;
-        // The table would push the lines about the stop out of the window.
-        screen.end();
-        showStop(troupe, screen, request.received());
-        await stopOrderly(troupe, request, { force: end !== undefined });
-        screen.say('stopped');
-        return end;
-      } finally {
-        view?.end();
-        inspecting?.close();
-        socket.close();
-      }
-    });
+      },
+      unreadCode,
+    );
   },
 };
 

@@ -1,5 +1,7 @@
 /** Runs the command line in this process and exits with its exit code. */
 
+import path from 'node:path';
+
 import { version } from '../../domain/version.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
 import { runLine } from '../fast-start.ts';
@@ -9,6 +11,19 @@ const flushMs = 1_000;
 // Codes of a write that failed for lack of space.
 const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/**
+ * The working folder; empty if it was deleted. The process then moves, because Node and the libraries ask
+ * for the working folder at any time, and fail without one.
+ */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    process.chdir(path.parse(process.execPath).root);
+    return '';
+  }
+}
 
 /** Runs `troupe` with these arguments, and ends the process. */
 export async function runInThisProcess(
@@ -31,7 +46,7 @@ export async function runInThisProcess(
   const host: CliHost = {
     ...more,
     argv,
-    cwd: process.cwd(),
+    cwd: workingFolder(),
     env: process.env,
     stdin: process.stdin,
     stdout: process.stdout,

@@ -63,12 +63,14 @@ export type End = { readonly crash: unknown } | undefined;
  * Runs a command that goes on until a signal, a closed output or a crash ends it.
  *
  * @param run - returns why it ended, after cleaning up; `ended` resolves with the reason
- * @returns the exit code of the signal; 0 without one
+ * @param unreadCode - the exit code when our output was closed
+ * @returns the exit code of the signal
  * @throws what crashed the process
  */
 export async function untilStopped(
   host: Pick<CliHost, 'onStopSignal' | 'onOutputClosed' | 'onCrash'>,
   run: (ended: Promise<End>, request: StopRequest) => Promise<End>,
+  unreadCode = 0,
 ): Promise<number> {
   const request = listenForStop(host);
   const ended = new Promise<End>((resolve) => {
@@ -83,7 +85,7 @@ export async function untilStopped(
     request.dispose();
   }
   const received = request.received();
-  return received === undefined ? 0 : exitCodeOfSignal(received);
+  return received === undefined ? unreadCode : exitCodeOfSignal(received);
 }
 
 /**

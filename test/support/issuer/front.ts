@@ -103,7 +103,11 @@ export function deviceAuthorization(state: IssuerState, seen: Seen): Reply {
   const client = authenticatedClient(state, seen);
   if (client === undefined) return { status: 401, json: { error: 'invalid_client' } };
   const { form } = seen;
-  const userCode = random('USER').slice(0, 9).toUpperCase();
+  const userCode = random('USER')
+    .slice(0, 9)
+    .toUpperCase()
+    .replaceAll(/[_-]/gu, 'X')
+    .replace('X', '-');
   const deviceCode = random('device');
   state.devices.set(deviceCode, {
     clientId: client.id,
@@ -123,5 +127,8 @@ export function deviceAuthorization(state: IssuerState, seen: Seen): Reply {
     expires_in: deviceSeconds,
     interval: 5,
   };
-  return { status: 200, json: state.settings.tamper.token?.(answer) ?? answer };
+  return {
+    status: 200,
+    json: state.settings.tamper.device?.(answer) ?? state.settings.tamper.token?.(answer) ?? answer,
+  };
 }

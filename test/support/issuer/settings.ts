@@ -44,6 +44,7 @@ export interface IssuerSettings {
     issuer?: (metadata: Record<string, unknown>) => unknown;
     resource?: (metadata: Record<string, unknown>) => unknown;
     token?: (response: Record<string, unknown>) => unknown;
+    device?: (response: Record<string, unknown>) => unknown;
   };
   /** By path; answers so many requests, or all. */
   faults: Map<string, { readonly fault: Fault; times?: number }>;
