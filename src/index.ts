@@ -166,6 +166,7 @@ export type {
 export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
+export { parseJson, writeJson } from './policies/exact-json.ts';
 export type { ToolMatch } from './policies/tools/search.ts';
 export * from './runtime/catalog/tool-pair.ts';
 export { createTroupe } from './runtime/create-troupe.ts';

@@ -7,6 +7,7 @@
 import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/client';
 import { methodNotFound, unsupportedVersion } from '../../src/domain/rpc-code.ts';
 import type { ServerProfile } from '../../src/domain/session.ts';
+import { keepNumbers } from '../../src/policies/exact-json.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import {
   AnsweredError,
@@ -284,7 +285,7 @@ function isVersions(value: unknown): value is readonly string[] {
 export function withoutType(result: Answered): Answered {
   if (!('resultType' in result)) return result;
   const { resultType: _type, ...rest } = result;
-  return rest;
+  return keepNumbers(rest, result);
 }
 
 /** Returns a result of the 2026-07-28 revision; one without a type is complete. */

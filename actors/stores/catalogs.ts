@@ -14,6 +14,7 @@ import type { Catalog } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
+import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { wireForm } from '../../src/policies/tools/announced.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
@@ -270,7 +271,7 @@ function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry
     resourceTemplates: resourceTemplates.map(wireForm),
     prompts: prompts.map(wireForm),
   };
-  const content = JSON.stringify({ ...lists, instructions, completions });
+  const content = writeJson({ ...lists, instructions, completions });
   const digest = digestOf(content);
   const head = { version: entryVersion, server, generation, listedAt, digest, ...(era && { era }) };
   // Serialize the content only once: it may be megabytes.
@@ -290,7 +291,7 @@ export function entryName({ server, generation }: CatalogOwner): string {
 function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
     return 'it is not JSON';
   }
@@ -301,8 +302,7 @@ function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | u
     return 'it belongs to another server';
   if (typeof listedAt !== 'number' || !isRecord(catalog)) return 'parts of it are missing';
   try {
-    if (digestOf(JSON.stringify(catalog)) !== digest)
-      return 'its content does not match its digest';
+    if (digestOf(writeJson(catalog)) !== digest) return 'its content does not match its digest';
     JSON.stringify(era);
   } catch {
     // JSON of any depth can be parsed, but not serialized.

@@ -6,6 +6,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
+import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
@@ -69,7 +70,7 @@ export class MemoryTransport extends Connection {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.isOver || this.#end === undefined) throw new NotSentError('Not connected');
-    const copy: unknown = JSON.parse(serialize(message));
+    const copy: unknown = parseJson(serialize(message));
     this.noteSent(message);
     await this.#end.send(copy);
   }
@@ -107,7 +108,7 @@ export class MemoryTransport extends Connection {
     };
     let text: string | undefined;
     try {
-      text = JSON.stringify(message);
+      text = writeJson(message);
     } catch {
       return fault('The server answered with something that is not JSON.');
     }

@@ -7,7 +7,7 @@
 
 import { type AIMessage, type ContentBlock, ToolMessage } from '@langchain/core/messages';
 import { BaseToolkit, DynamicStructuredTool, type ToolRunnableConfig } from '@langchain/core/tools';
-import { type ToolResult, TroupeError } from '../index.ts';
+import { type ToolResult, TroupeError, writeJson } from '../index.ts';
 import { errorText, partsOf, type ResultPart, wholeText } from './result-parts.ts';
 import {
   type OfferedTool,
@@ -128,7 +128,7 @@ function failed(
 
 /** The error for a result with `isError`; the tool has run. */
 function failedAnswer({ name, shown }: OfferedTool, content: string | ContentBlock[]): TroupeError {
-  const words = typeof content === 'string' ? content : JSON.stringify(content);
+  const words = typeof content === 'string' ? content : writeJson(content);
   const { server, tool = name } = shown ?? {};
   return new TroupeError('SERVER_ERROR', words, { server, tool, outcome: 'executed' });
 }

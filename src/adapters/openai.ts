@@ -6,6 +6,7 @@
 
 import type { OpenAI } from 'openai';
 import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction';
+import { parseJson, writeJson } from '../index.ts';
 import { functionSchema } from './openai-schema.ts';
 import { errorText, partsOf, type ResultPart, textWithNotes, wholeText } from './result-parts.ts';
 import { RunOnce } from './run-once.ts';
@@ -74,7 +75,7 @@ export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {})
     { signal }: RunOptions,
   ): Promise<readonly ResultPart[]> =>
     // Some servers of these APIs reuse ids in each turn, so the key includes name and arguments.
-    once.run(JSON.stringify([id, name, args]), () =>
+    once.run(writeJson([id, name, args]), () =>
       answerOf(tools.named(name), () => argumentsOf(args), { signal, requestId: id }),
     );
   return {
@@ -157,7 +158,7 @@ async function answerOf(
 function argumentsOf(text: string): unknown {
   if (text.trim() === '') return {};
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new Error('The arguments are not JSON. Correct them and call again.', { cause });
   }

@@ -3,7 +3,7 @@
  * and files. Content that a model cannot read is described, never dropped silently.
  */
 
-import type { ToolResult } from '../index.ts';
+import { type ToolResult, writeJson } from '../index.ts';
 
 export type ResultPart =
   | { readonly kind: 'text'; readonly text: string }
@@ -18,7 +18,7 @@ export type ResultPart =
 /** Returns a result's parts in order; structured content alone becomes JSON text. */
 export function partsOf({ content, structuredContent }: ToolResult): readonly ResultPart[] {
   if (content.length > 0) return content.map(partOf);
-  return structuredContent === undefined ? [] : [text(JSON.stringify(structuredContent))];
+  return structuredContent === undefined ? [] : [text(writeJson(structuredContent))];
 }
 
 /** Joins all parts; undefined unless all are texts. */
@@ -43,10 +43,10 @@ function partOf(block: ToolResult['content'][number]): ResultPart {
   if ((type === 'image' || type === 'audio') && typeof block['data'] === 'string') {
     return binary(block['data'], block['mimeType'], type);
   }
-  if (type === 'resource') return resourcePart(block['resource']) ?? text(JSON.stringify(block));
+  if (type === 'resource') return resourcePart(block['resource']) ?? text(writeJson(block));
   if (type === 'resource_link') return text(linkText(block));
   // A model may be able to use an unknown kind of content.
-  return text(JSON.stringify(block));
+  return text(writeJson(block));
 }
 
 function resourcePart(resource: unknown): ResultPart | undefined {

@@ -4,6 +4,7 @@
  */
 
 import { argumentsError } from '../domain/user-errors.ts';
+import { numberTextAt, parseJson, setNumberText } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { parsedJson } from '../policies/parsed-json.ts';
 import { closestName } from '../policies/text/closest-name.ts';
@@ -22,6 +23,7 @@ const mostAlternatives = 100;
  */
 export function argumentsFromWords(words: readonly string[], schema: Schema): ToolArguments {
   const values = new Map<string, unknown>();
+  const texts = new Map<string, string>();
   const properties = propertiesOf(schema);
   for (const [key, text] of pairsOf(words, properties)) {
     const property = properties.get(key);
@@ -30,17 +32,23 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
     if (list && !text.trimStart().startsWith('[')) {
       const items = (values.get(key) as unknown[] | undefined) ?? [];
       const item = property['items'];
-      values.set(key, [...items, isRecord(item) ? readValue(key, text, item) : text]);
+      const value = isRecord(item) ? readValue(key, text, item) : text;
+      values.set(key, items);
+      items.push(value);
+      keepDigits(items, items.length - 1, text);
     } else if (values.has(key)) {
       throw argumentsError(`${key} was given twice; use it once`);
     } else {
       values.set(key, property === undefined ? text : readValue(key, text, property));
+      texts.set(key, text);
     }
   }
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.find((key) => typeof key === 'string' && !values.has(key));
   if (missing !== undefined) throw argumentsError(`${missing} is missing; add ${missing}=…`);
-  return Object.fromEntries(values);
+  const given = Object.fromEntries(values);
+  for (const [key, text] of texts) keepDigits(given, key, text);
+  return given;
 }
 
 /** One line for each argument that the schema neither lists nor declares open. */
@@ -63,7 +71,7 @@ export function unlistedNotes(args: ToolArguments, schema: Schema): readonly str
 export function argumentsFromJson(text: string, where: string): ToolArguments {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : '';
     throw argumentsError(`${where} is not JSON (${why}); write for example '{"message": "hello"}'`);
@@ -125,13 +133,18 @@ function refuseUnknownKey(key: string, schema: Schema, known: ReadonlyMap<string
 
 function readValue(key: string, text: string, schema: Schema): unknown {
   const choices = choicesOf(schema);
-  const chosen = choices?.find((choice) => String(choice) === text);
+  const chosen = choices?.find(
+    (choice, index) => (numberTextAt(choices, index) ?? String(choice)) === text,
+  );
   if (choices !== undefined) {
     if (chosen !== undefined) return chosen;
     throw argumentsError(`${key} must be one of ${choices.map(String).join(', ')}`);
   }
   const types = typesOf(schema);
   for (const [type, read] of readers) {
+    // Where a text is allowed too, only what reads the same as a number is one.
+    const isNumeric = type === 'integer' || type === 'number';
+    if (isNumeric && types.has('string') && String(Number(text)) !== text) continue;
     const value = types.has(type) ? read(text) : undefined;
     if (value !== undefined) return value;
   }
@@ -174,6 +187,14 @@ function numberFrom(text: string, whole: boolean): number | undefined {
   if (!/^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) return undefined;
   const value = Number(text);
   return Number.isFinite(value) && (!whole || Number.isInteger(value)) ? value : undefined;
+}
+
+/** Lets a number be sent with the digits that were typed, where JSON can hold them. */
+function keepDigits(holder: object, key: string | number, text: string): void {
+  const value = (holder as Readonly<Record<string | number, unknown>>)[key];
+  const isDigits = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text);
+  if (typeof value === 'number' && isDigits && String(value) !== text)
+    setNumberText(holder, key, text);
 }
 
 /** A JSON object or list. */

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../../actors/host/slow-readers.ts';
+import { writeJson } from '../policies/exact-json.ts';
 import { isNoteEvent } from './droppable-messages.ts';
 import type { LightAnswer } from './http-sessions.ts';
 
@@ -41,7 +42,7 @@ export function sendLight(
     response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end();
     return;
   }
-  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...document }));
+  const body = Buffer.from(writeJson({ jsonrpc: '2.0', ...document }));
   response
     .writeHead(200, {
       'content-type': 'application/json',

@@ -6,6 +6,7 @@ import {
   permissionAnswers,
 } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
+import { writeJson } from '../policies/exact-json.ts';
 import { printableLine, spelledOutWithin } from '../policies/text/printable.ts';
 
 // Enough to recognize a name or a description.
@@ -20,7 +21,7 @@ const id = 'permission';
 export function permissionQuestion(request: PermissionRequest, askedAt: string): Question {
   const { server, tool, title, description, arguments: args } = request;
   const shown = (text: string): string => printableLine(text, maxShownLength);
-  const withArguments = spelledOutWithin(JSON.stringify(args), maxArgumentsLength);
+  const withArguments = spelledOutWithin(writeJson(args), maxArgumentsLength);
   const lines = [
     `Allow ${shown(server)} to run ${shown(tool)}?`,
     ...(title === undefined ? [] : [`Title: ${shown(title)}`]),

@@ -9,6 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { declaresJson, foreignRequest, readBody } from '../../actors/host/http-server.ts';
 import { structureOf } from '../../actors/transports/connection/messages.ts';
+import { parseJson } from '../policies/exact-json.ts';
 import type { ProtectedResourceOptions } from './oauth/protected-resource.ts';
 
 export interface AccessRules {
@@ -117,9 +118,9 @@ function parse(bytes: Buffer): Body {
   try {
     const text = decoder.decode(bytes);
     // Checked before parsing, which blocks every other client.
-    const { excess } = structureOf(text);
+    const { excess, isInexact } = structureOf(text);
     if (excess !== undefined) return refused(`the body has ${excess}`, invalidRequest);
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text, isInexact);
     if (Array.isArray(value) && value.length > maxBatch)
       return refused(`a batch may hold ${maxBatch} messages; send several batches`, invalidRequest);
     return { value };

@@ -1,7 +1,9 @@
+import { parseJson } from './exact-json.ts';
+
 /** Parses a JSON text; undefined for any other. */
 export function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import {
   argumentsFromWords,
   unlistedNotes,
 } from '../../src/cli/tool-arguments.ts';
+import { writeJson } from '../../src/policies/exact-json.ts';
 
 const schema = {
   type: 'object',
@@ -26,6 +27,27 @@ const schema = {
 const read = (...words: string[]) => argumentsFromWords(words, schema);
 
 describe('tool arguments', () => {
+  it.each([
+    ['count=1915883588174806058', '{"count":1915883588174806058}'],
+    ['count=-9223372036854775808', '{"count":-9223372036854775808}'],
+    ['ratio=1.10', '{"ratio":1.10}'],
+    ['ratio=-0.0', '{"ratio":-0.0}'],
+    ['sizes=9007199254740993', '{"sizes":[9007199254740993]}'],
+    ['sizes=[9007199254740993,1.0]', '{"sizes":[9007199254740993,1.0]}'],
+    ['filter={"id":1915883588174806058}', '{"filter":{"id":1915883588174806058}}'],
+    ['text=1.10', '{"text":"1.10"}'],
+    ['either=007', '{"either":"007"}'],
+    ['either=1.10', '{"either":"1.10"}'],
+    ['either=7', '{"either":7}'],
+  ])('are sent with the digits that were typed: %s', (word, sent) => {
+    expect(writeJson(read(word))).toBe(sent);
+  });
+
+  it('keep the digits of --args', () => {
+    const text = '{"id":1915883588174806058,"rate":1.10,"big":1e400,"zero":-0.0}';
+    expect(writeJson(argumentsFromJson(text, '--args'))).toBe(text);
+  });
+
   it('are parsed according to the schema', () => {
     expect(
       read('text=12', 'count=12', 'ratio=-1.5e3', 'loud=true', 'filter={"a":[1]}', 'mode=3'),

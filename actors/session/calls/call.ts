@@ -19,6 +19,7 @@ import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
 import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
 import { verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
 import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
+import { unwritablePart } from '../../../src/policies/exact-json.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
@@ -287,7 +288,9 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
   #refusalOf(given: unknown, { signal }: SessionCallOptions): CallFailure | undefined {
     if (isAborted(signal)) return cancelled(false);
     if (this.#setup.ending() !== undefined) return failed('notSent', false, closedMessage);
-    return isRecord(given) ? undefined : invalidArguments('they are not an object');
+    if (!isRecord(given)) return invalidArguments('they are not an object');
+    const part = unwritablePart(given);
+    return part === undefined ? undefined : invalidArguments(part);
   }
 
   #failureOf(error: unknown, { signal, sends }: OpenRequest): CallFailure {

@@ -12,6 +12,7 @@ import type { ServerPolicy } from '../../../src/domain/policy.ts';
 import type { LogStream } from '../../../src/domain/server-log.ts';
 import type { TransportKind } from '../../../src/domain/server-spec.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { writeJson } from '../../../src/policies/exact-json.ts';
 import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
 import type { KeptProcess } from '../../processes/started-processes.ts';
 import type { InputEvents } from './input-budget.ts';
@@ -168,7 +169,7 @@ export class UnwritableError extends NotSentError {
 /** Serializes a message as JSON; throws an {@link UnwritableError} if that is impossible. */
 export function serialize(message: JSONRPCMessage): string {
   try {
-    return JSON.stringify(message);
+    return writeJson(message);
   } catch (cause) {
     throw new UnwritableError(cause instanceof Error ? cause.message : String(cause), { cause });
   }

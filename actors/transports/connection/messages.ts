@@ -8,6 +8,13 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import {
+  beginsNumber,
+  endOfNumber,
+  endOfString,
+  isExact,
+  parseJson,
+} from '../../../src/policies/exact-json.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 
 /** Marks errors that we created; travels in `data` and is compared by identity. */
@@ -43,55 +50,37 @@ export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
-// A short string is scanned by character; for a longer one, `indexOf` finds the end.
-const walkedCharacters = 32;
 
 /**
  * Counts the structure of a JSON document in one pass, without parsing it. The pass stops at the
  * first exceeded limit, which `excess` names; such a document must not be parsed.
  */
-export function structureOf(text: string): { readonly marks: number; readonly excess?: string } {
+export function structureOf(text: string): {
+  readonly marks: number;
+  readonly excess?: string;
+  /** Whether it holds numbers that JavaScript would write differently. */
+  readonly isInexact: boolean;
+} {
   let depth = 0;
   let marks = 0;
+  let isInexact = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === quote) at = endOfString(text, at + 1);
     else if (code === openBrace || code === openBracket) {
       depth += 1;
       marks += 1;
-      if (depth > maxDepth) return { marks, excess: tooDeep };
+      if (depth > maxDepth) return { marks, excess: tooDeep, isInexact };
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
     else if (code === comma || code === colon) marks += 1;
-    if (marks > maxMarks) return { marks, excess: tooManyValues };
-  }
-  return { marks };
-}
-
-/** Returns the position of the string's closing quote, or of the input's end if there is none. */
-function endOfString(text: string, start: number): number {
-  let at = start;
-  let walkUntil = start + walkedCharacters;
-  while (at < text.length) {
-    if (at >= walkUntil) {
-      const end = text.indexOf('"', at);
-      if (end === -1) return text.length;
-      if (!isEscaped(text, end, at)) return end;
-      at = end + 1;
-      walkUntil = at + walkedCharacters;
-      continue;
+    else if (beginsNumber(code)) {
+      const end = endOfNumber(text, at);
+      isInexact ||= !isExact(text, at, end);
+      at = end - 1;
     }
-    const code = text.charCodeAt(at);
-    if (code === quote) return at;
-    at += code === backslash ? 2 : 1;
+    if (marks > maxMarks) return { marks, excess: tooManyValues, isInexact };
   }
-  return text.length;
-}
-
-/** Returns whether an odd number of backslashes precedes the quote. */
-function isEscaped(text: string, end: number, start: number): boolean {
-  let first = end;
-  while (first > start && text.charCodeAt(first - 1) === backslash) first -= 1;
-  return (end - first) % 2 === 1;
+  return { marks, isInexact };
 }
 
 // Decoding and scanning 2 kB, or parsing 16 values, costs about as much as one small message.
@@ -108,13 +97,13 @@ export function readText(text: string): {
 } {
   const base = 1 + text.length / charactersPerWork;
   if (!mayBeMessage(text)) return { messages: [], work: base };
-  const { marks, excess } = structureOf(text);
+  const { marks, excess, isInexact } = structureOf(text);
   const work = base + marks / marksPerWork;
   if (excess !== undefined)
     return { messages: excessive(text, `The server sent a message of ${excess}.`), work };
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text, isInexact);
   } catch {
     return { messages: [], work };
   }

@@ -1,6 +1,7 @@
 /** Asks the user at the terminal whether a call is allowed. */
 
 import type { PermissionAnswer, PermissionRequest } from '../../domain/permission.ts';
+import { writeJson } from '../../policies/exact-json.ts';
 import { printableLine, spelledOut, spelledOutWithin } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
 import { createPrompt, readChoice, type Terminal } from './terminal.ts';
@@ -29,7 +30,7 @@ async function ask(question: CallQuestion, { say, read }: Terminal): Promise<Per
   const shown = (text: string): string => printableLine(text, maxShownLength);
   say(`Allow ${shown(server)} to run ${shown(tool)}?`);
   if (description !== undefined) say(`  description: ${shown(description)}`);
-  const all = JSON.stringify(args);
+  const all = writeJson(args);
   const part = spelledOutWithin(all, maxArgumentsLength);
   say(`  arguments: ${part}`);
   const isWhole = part === spelledOut(all);

@@ -7,6 +7,7 @@ import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { Outcome } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
+import { writeJson } from '../../policies/exact-json.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { isErrorDocument } from './error-document.ts';
@@ -90,7 +91,7 @@ export class ControlClient {
   ): Promise<ControlResults[Command]> {
     this.#lastId += 1;
     const id = this.#lastId;
-    const line = `${JSON.stringify({ id, command, args })}\n`;
+    const line = `${writeJson({ id, command, args })}\n`;
     if (Buffer.byteLength(line) > maxRequestBytes) {
       throw argumentsError(
         'the arguments are larger than 1 MB; pass less, for example a file name',

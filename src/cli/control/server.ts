@@ -16,6 +16,7 @@ import type { CallerCode } from '../../domain/caller-code.ts';
 import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
+import { graftNumbers, writeJson } from '../../policies/exact-json.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';
 import {
@@ -136,6 +137,7 @@ function serveClient(
     try {
       const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
       const checked = checkedCommand(command, args);
+      graftNumbers(checked.args, args);
       send({ id, result: await handler(checked.command, checked.args, context) });
       // A client that follows events is never idle.
       if (checked.command !== 'events') end();
@@ -162,5 +164,5 @@ function serveClient(
 }
 
 function lineOf(answer: ControlAnswer): string {
-  return `${JSON.stringify(answer)}\n`;
+  return `${writeJson(answer)}\n`;
 }

@@ -6,6 +6,7 @@
 import { styleText } from 'node:util';
 import { Outbox } from '../../../actors/host/slow-readers.ts';
 import type { ErrorDocument } from '../../domain/caller-code.ts';
+import { writeJson } from '../../policies/exact-json.ts';
 import type { CliHost, TerminalStream } from '../cli-host.ts';
 import { cutTo } from './table.ts';
 
@@ -140,7 +141,7 @@ const steering = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Like `JSON.stringify`, but harmless on a terminal. */
 function jsonText(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replace(
+  return writeJson(value, indent).replace(
     steering,
     (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

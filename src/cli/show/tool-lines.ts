@@ -1,6 +1,7 @@
 /** Formats tools: one signature each, or everything about one. */
 
 import type { ExposedTool, ToolAnnotations } from '../../domain/tool.ts';
+import { writeJson } from '../../policies/exact-json.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { Paint } from './output.ts';
@@ -141,7 +142,7 @@ function blockOf(text: unknown, width: number, head: string): string[] {
 }
 
 function schemaLines(schema: Schema): string[] {
-  return printableText(JSON.stringify(schema, null, 2), longestSchema)
+  return printableText(writeJson(schema, 2), longestSchema)
     .split('\n')
     .map((line) => `${indent}${line}`);
 }

@@ -1,6 +1,7 @@
 /** Formats a tool's result: text as text, everything else on one line. */
 
 import type { ToolResult } from '../../domain/tool.ts';
+import { writeJson } from '../../policies/exact-json.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
 
 /** The runtime's limit for a result; bounds the work here. */
@@ -11,7 +12,7 @@ const longestName = 500;
 export function resultLines(result: ToolResult): string[] {
   const lines = result.content.flatMap(blockLines);
   if (lines.length > 0 || result.structuredContent === undefined) return lines;
-  return printableText(JSON.stringify(result.structuredContent, null, 2), longestText).split('\n');
+  return printableText(writeJson(result.structuredContent, 2), longestText).split('\n');
 }
 
 function blockLines(block: Readonly<Record<string, unknown>>): string[] {
