@@ -193,7 +193,7 @@ function isHolder(value: unknown): value is Record<string, unknown> {
 }
 
 /** Returns whether a value that is known not to contain itself holds numbers with texts. */
-export function holdsNumberTexts(value: unknown): boolean {
+function holdsNumberTexts(value: unknown): boolean {
   if (!hasTexts) return false;
   const open = isHolder(value) ? [value] : [];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -3,6 +3,7 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { pong } from '../runtime/stage.ts';
+import { readOpenMetrics } from '../support/open-metrics.ts';
 import {
   type GatewayStage,
   gatewayStage,
@@ -11,7 +12,6 @@ import {
   post,
   token,
 } from './gateway-stage.ts';
-import { readOpenMetrics } from './open-metrics.ts';
 
 type There = Pick<GatewayStage, 'url'>;
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { pong } from '../runtime/stage.ts';
+import { readOpenMetrics } from '../support/open-metrics.ts';
 import { type GatewayStage, gatewayStage, openSession, post, token } from './gateway-stage.ts';
-import { readOpenMetrics } from './open-metrics.ts';
 
 async function scrape({ url }: Pick<GatewayStage, 'url'>): Promise<string> {
   const response = await fetch(new URL('/metrics', url), {

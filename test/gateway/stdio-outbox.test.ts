@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
-import { readOpenMetrics } from './open-metrics.ts';
+import { readOpenMetrics } from '../support/open-metrics.ts';
 import { type StdioStage, stdioStage } from './stdio-stage.ts';
 
 const kilobyte = 'x'.repeat(1_024);

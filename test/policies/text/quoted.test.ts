@@ -12,7 +12,7 @@ import { CallMetrics } from '../../../src/gateway/call-metrics.ts';
 import { literal, quotedFor } from '../../../src/policies/text/quoted.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { chartMermaid } from '../../../src/testing/chart-mermaid.ts';
-import { readOpenMetrics } from '../../gateway/open-metrics.ts';
+import { readOpenMetrics } from '../../support/open-metrics.ts';
 
 const hostile = [
   "0;});require('node:child_process').execSync('touch pwned');(async()=>{//",

@@ -1,5 +1,6 @@
-/** Compares a fork with what really happened, and finds the first difference. */
+/** Compares a fork with what really happened, and two journals step by step. */
 
+import type { ComparedStep } from '../../../src/domain/host/comparison.ts';
 import type { ActorKey, InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { labelOf } from './sequence-rows.ts';
 
@@ -64,4 +65,71 @@ function lineOf(record: InspectionRecord, actor: ActorKey | undefined): string |
     default:
       return undefined;
   }
+}
+
+/** A step of each journal in the same place; one is absent where only the other did something. */
+export interface AlignedRow {
+  readonly a?: ComparedStep;
+  readonly b?: ComparedStep;
+  readonly isSame: boolean;
+}
+
+/** Pairs equal steps in order (the longest common subsequence), and the others by their place between these. */
+export function alignedSteps(
+  a: readonly ComparedStep[],
+  b: readonly ComparedStep[],
+): readonly AlignedRow[] {
+  const rows: AlignedRow[] = [];
+  let [i, j] = [0, 0];
+  const fill = (toA: number, toB: number): void => {
+    while (i < toA || j < toB) {
+      const [one, other] = [i < toA ? a[i++] : undefined, j < toB ? b[j++] : undefined];
+      rows.push({ ...(one && { a: one }), ...(other && { b: other }), isSame: false });
+    }
+  };
+  for (const [atA, atB] of commonPlaces(a, b)) {
+    fill(atA, atB);
+    const [one, other] = [a[i++], b[j++]];
+    rows.push({ ...(one && { a: one }), ...(other && { b: other }), isSame: true });
+  }
+  fill(a.length, b.length);
+  return rows;
+}
+
+function commonPlaces(
+  a: readonly ComparedStep[],
+  b: readonly ComparedStep[],
+): readonly (readonly [number, number])[] {
+  const lengths = Array.from({ length: a.length + 1 }, () =>
+    Array.from({ length: b.length + 1 }, () => 0),
+  );
+  const at = (i: number, j: number): number => lengths[i]?.[j] ?? 0;
+  const isEqual = (i: number, j: number): boolean => a[i]?.text === b[j]?.text;
+  for (let i = a.length - 1; i >= 0; i -= 1)
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      const row = lengths[i];
+      if (row !== undefined)
+        row[j] = isEqual(i, j) ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+    }
+  const places: (readonly [number, number])[] = [];
+  for (let [i, j] = [0, 0]; i < a.length && j < b.length; ) {
+    if (isEqual(i, j)) places.push([i++, j++]);
+    else if (at(i + 1, j) >= at(i, j + 1)) i += 1;
+    else j += 1;
+  }
+  return places;
+}
+
+/** The words and spaces of a text, each marked if the other text lacks it. */
+export function markedWords(
+  text: string,
+  other: string | undefined,
+): readonly { readonly text: string; readonly isDifferent: boolean }[] {
+  const words = (line: string): readonly string[] =>
+    line.split(/(\s+)/u).filter((word) => word !== '');
+  const known = new Set(words(other ?? ''));
+  return words(text).map((word) => ({
+    text: word,
+    isDifferent: other !== undefined && word.trim() !== '' && !known.has(word),
+  }));
 }

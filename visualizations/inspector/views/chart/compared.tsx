@@ -6,9 +6,9 @@ import type {
   ComparedStep,
   ComparisonView,
 } from '../../../../src/domain/host/comparison.ts';
+import { alignedSteps, markedWords } from '../../model/divergence.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
-import { alignedSteps, markedWords } from '../../model/step-alignment.ts';
 import { go } from '../../page/moments.ts';
 import { change, usePage } from '../../page/store.ts';
 import { Empty, IconButton } from '../controls.tsx';

@@ -7,8 +7,8 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 
-import { compiledProgram } from '../support/compiled-program.ts';
-import { temporaryFolder } from './run-cli.ts';
+import { compiledProgram } from '../../support/compiled-program.ts';
+import { temporaryFolder } from '../run-cli.ts';
 
 const program = compiledProgram('src/cli/main.ts');
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withDashes } from '../../src/cli/add-words.ts';
-import { settingsCommands } from '../../src/cli/commands/settings.ts';
+import { withDashes } from '../../../src/cli/add-words.ts';
+import { settingsCommands } from '../../../src/cli/commands/settings.ts';
 
 const read = (line: string): string => withDashes(line.split(' '), settingsCommands).join(' ');
 
