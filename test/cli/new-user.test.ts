@@ -118,7 +118,7 @@ describe('a new user', { timeout: 120_000 }, () => {
     const found = await init.shows(/write 8 servers to \S+troupe\.json\? \[y\/N\]/u);
     for (const program of ['claude-code', 'cursor', 'vscode', 'codex'])
       expect(found).toMatch(new RegExp(`^found ${program}: /`, 'mu'));
-    expect(found).toMatch(/^= everything \(\S*\.cursor\/mcp\.json:\d+ .*exists already$/mu);
+    expect(found).toMatch(/^= everything \(\S*\.cursor\/mcp\.json:\d+ .*the same as above$/mu);
     init.type('y\r');
     const written = await init.ended;
     expect(written.exitCode).toBe(0);

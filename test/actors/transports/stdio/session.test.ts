@@ -271,13 +271,13 @@ describe("a stdio session's tool list", () => {
     expect((await listed('no-tools')).catalog).toEqual([]);
   });
 
-  it('keeps only known fields and printable instructions', async () => {
+  it('keeps unknown annotations and printable instructions', async () => {
     const session = await listed('ok');
     expect(session.catalog[0]).toEqual({
       name: 'echo',
       description: 'Tool echo',
       inputSchema: { type: 'object' },
-      annotations: { readOnlyHint: true },
+      annotations: { readOnlyHint: true, other: 1 },
     });
     expect(session.instructions).toBe('Use with care.');
   });
