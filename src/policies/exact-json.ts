@@ -137,7 +137,7 @@ export function parseJson(text: string, isInexact = holdsInexact(text)): unknown
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     for (const key of Object.keys(next)) {
       const value = next[key];
-      if (typeof value === 'number') restore(next, key, literals[value] ?? '');
+      if (typeof value === 'number') restore(next, key, String(literals[value]));
       else if (typeof value === 'object' && value !== null)
         open.push(value as Record<string, unknown>);
     }

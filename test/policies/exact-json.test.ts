@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import {
   graftNumbers,
@@ -115,5 +115,60 @@ describe('JSON that keeps its numbers', () => {
     [{ a: undefined, b: new Date(0), c: [null, 'x', true, 1.5] }, undefined],
   ])('names what JSON cannot hold: %#', (value, why) => {
     expect(unwritablePart(value)).toBe(why);
+  });
+
+  it('skips long strings, whatever they escape, and stops where one does not end', () => {
+    const long = 'x'.repeat(40);
+    const text = JSON.stringify({ a: `${long}"${long}\\`, b: `${long}\\"1.10` });
+    expect(holdsInexact(text)).toBe(false);
+    const after = `${text.slice(0, -1)},"c":1.10}`;
+    expect(writeJson(parseJson(after))).toBe(after);
+    expect(holdsInexact(`"${long}1.10`)).toBe(false);
+    expect(holdsInexact('"1.10')).toBe(false);
+  });
+
+  it('keeps the numbers that a copy has of its own, and skips what it lacks', () => {
+    const from = parseJson('{"a":1.10,"b":{"c":2.0}}') as Record<string, unknown>;
+    const copy = parseJson('{"a":1.1,"d":3.0}') as Record<string, unknown>;
+    graftNumbers(copy, from);
+    expect(writeJson(copy)).toBe('{"a":1.10,"d":3.0}');
+    expect(keepNumbers(from, from)).toBe(from);
+  });
+
+  it('looks for no texts before a number has one', async () => {
+    vi.resetModules();
+    const fresh = await import('../../src/policies/exact-json.ts');
+    const value = { a: 1.5 };
+    expect(fresh.numberTextAt(value, 'a')).toBe(undefined);
+    expect(fresh.keepNumbers({ ...value }, value)).toEqual(value);
+    const copy = { ...value };
+    fresh.graftNumbers(copy, value);
+    expect(fresh.writeJson(copy)).toBe('{"a":1.5}');
+  });
+
+  it('leaves a number made by JSON.rawJSON to JSON', () => {
+    const { stringify } = JSON;
+    const raw = { rawJSON: '7' };
+    vi.stubGlobal('JSON', {
+      parse: JSON.parse,
+      isRawJSON: (value: unknown) => value === raw,
+      stringify: (value: object, replace: ((key: string, part: unknown) => unknown) | null) =>
+        stringify(value, function (this: object, key, part: unknown) {
+          const written = replace === null ? part : replace.call(this, key, part);
+          return written === raw ? 7 : written;
+        }),
+    });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    expect(writeJson([raw, parseJson('[1.10]')])).toBe('[7,[1.10]]');
+  });
+
+  it('names a value that holds itself, and one that is nothing by itself', () => {
+    const loop: Record<string, unknown> = {};
+    loop['a'] = loop;
+    expect(unwritablePart(loop)).toBe('a is a part of itself');
+    expect(unwritablePart(undefined)).toBe('undefined');
+    for (const plain of ['x', null]) expect(unwritablePart(plain)).toBe(undefined);
+    expect(writeJson(parseJson('1.10'))).toBe('1.1');
+    expect(unwritablePart(Object.assign(new Map(), { toJSON: () => [] }))).toBe(undefined);
   });
 });
