@@ -107,11 +107,8 @@ describe('the status', () => {
 
   it('shows a whole action below its row where the column would cut it, from the project folder on', () => {
     const action =
-      'provide what is missing or fix /work/app/troupe.json:10, then troupe restart broken';
-    const [broken] = withShortPlaces(
-      [statusOf('broken', { state: 'failed', action })],
-      '/work/app',
-    );
+      'provide what is missing or fix /srv/app/troupe.json:10, then troupe restart broken';
+    const [broken] = withShortPlaces([statusOf('broken', { state: 'failed', action })], '/srv/app');
     const lines = statusLines(broken === undefined ? [] : [broken], now, 60, plain);
     expect(lines.slice(2)).toEqual([
       '  -> provide what is missing or fix troupe.json:10, then',
