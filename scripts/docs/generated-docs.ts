@@ -8,6 +8,7 @@ import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
 import { hostEventTable, methodOverview, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
+import { museumFolder, museumTable } from './museum-table.ts';
 import { oauthKeyTable } from './oauth-tables.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
@@ -64,5 +65,6 @@ export const generatedDocs: readonly GeneratedFile[] = [
     events: troupeEventTable(),
     sends: hostEventTable(),
   })),
+  document(`${museumFolder}/README.md`, async () => ({ exhibits: await museumTable(root) })),
   { path: settingsSchemaPath, update: settingsSchema },
 ];
