@@ -65,7 +65,7 @@ describe('documentation', () => {
         files.includes('docs/*.md') &&
         !files.includes(`!${target}`));
     const needsClone =
-      /^(?:CONTRIBUTING\.md|docs\/(?:parity\.md)?|(?:visualizations|docs\/(?:decisions|pictures))\/.*)$/;
+      /^(?:CONTRIBUTING\.md|docs\/(?:parity\.md)?|(?:visualizations|test\/museum|docs\/(?:decisions|pictures))\/.*)$/;
     // The README says that its first steps are taken in a clone.
     const isForClone = (path: string, target: string): boolean =>
       needsClone.test(target) || (path === 'README.md' && target.startsWith('examples/'));
