@@ -21,24 +21,27 @@ function rowsOf(file: string, text: string): readonly (readonly string[])[] {
   const rows: string[][] = [];
   const visit = (node: ts.Node, subject: string): void => {
     const called = ts.isCallExpression(node) ? node.expression.getText(source) : '';
-    const texts = ts.isCallExpression(node)
-      ? node.arguments.filter((each) => ts.isStringLiteralLike(each)).map(({ text: one }) => one)
-      : [];
+    const [first, ...others] = ts.isCallExpression(node) ? node.arguments.map(textsOf) : [];
     if (called === 'exhibit') {
-      const [thread = '', saw = '', here = ''] = texts;
-      if (here === '') throw new Error(`${file}: an exhibit needs three plain texts`);
-      rows.push([
-        `[${nameOf(thread)}](${thread})`,
-        saw,
-        `[${file.replace('.test.ts', '')}](${file}): ${subject} ${here}`,
-      ]);
+      const [saw, here] = others.flat();
+      if (saw === undefined || here === undefined)
+        throw new Error(`${file}: an exhibit needs plain texts`);
+      const links = (first ?? []).map((thread) => `[${nameOf(thread)}](${thread})`);
+      const room = `[${file.replace('.test.ts', '')}](${file})`;
+      rows.push([links.join('<br>'), saw, `${room}: ${subject} ${here}`]);
     }
-    const below = called === 'describe' ? (texts[0] ?? '') : subject;
+    const below = called === 'describe' ? (first?.[0] ?? '') : subject;
     ts.forEachChild(node, (child) => visit(child, below));
   };
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   visit(source, '');
   return rows;
+}
+
+/** The text of a literal, or those of a list. */
+function textsOf(node: ts.Expression): readonly string[] {
+  if (ts.isStringLiteralLike(node)) return [node.text];
+  return ts.isArrayLiteralExpression(node) ? node.elements.flatMap(textsOf) : [];
 }
 
 /** `owner/repository#1`, or the changelog of a repository. */

@@ -59,7 +59,10 @@ const id = '1915883588174806058';
 
 describe('numbers', () => {
   exhibit(
-    'https://github.com/anthropics/claude-code/issues/78762',
+    [
+      'https://github.com/anthropics/claude-code/issues/78762',
+      'https://github.com/cline/cline/issues/9589',
+    ],
     'Ids above 2^53 were rounded on the way, so a call reached another record.',
     'keep their digits as arguments and in results, from the command line and through the gateway',
     async () => {
@@ -78,7 +81,11 @@ describe('numbers', () => {
   );
 
   exhibit(
-    'https://github.com/warpdotdev/warp/issues/6945',
+    [
+      'https://github.com/warpdotdev/warp/issues/6945',
+      'https://github.com/PortSwigger/mcp-server/issues/28',
+      'https://github.com/osaurus-ai/osaurus/issues/2689',
+    ],
     'Values changed their type on the way: the text "1.10" became 1.1, and 10 became 10.0.',
     'and texts that look like numbers are sent as they were typed',
     async () => {
@@ -177,7 +184,10 @@ describe('the metadata of a call', () => {
 
 describe('a list of tools', () => {
   exhibit(
-    'https://github.com/PrefectHQ/fastmcp/issues/5025',
+    [
+      'https://github.com/PrefectHQ/fastmcp/issues/5025',
+      'https://github.com/mcp-use/mcp-use/issues/2470',
+    ],
     'A cursor that is an empty text ended the list, and later pages were lost.',
     'continues after an empty cursor',
     async () => {

@@ -11,12 +11,12 @@ import { type ScriptedHttp, startScriptedHttp } from '../fixtures/remote/scripte
  * `scripts/docs/museum-table.ts` reads the first three arguments from the source, so they are plain
  * texts.
  *
- * @param thread - where it was reported
+ * @param threads - where it was reported
  * @param saw - what its users saw there
  * @param here - what mcp-troupe does instead; the test's name
  */
 export function exhibit(
-  thread: string,
+  threads: string | readonly string[],
   saw: string,
   here: string,
   story: () => Promise<void>,
@@ -24,7 +24,7 @@ export function exhibit(
   // oxlint-disable-next-line vitest/valid-title, vitest/expect-expect
   it(here, async ({ annotate }) => {
     // Printed beside a failure.
-    await annotate(`${thread}: ${saw}`);
+    await annotate(`${[threads].flat().join(', ')}: ${saw}`);
     await story();
   });
 }

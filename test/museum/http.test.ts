@@ -116,7 +116,10 @@ describe('a stream of news', () => {
 
 describe('an answer as a stream of events', () => {
   exhibit(
-    'https://github.com/envoyproxy/ai-gateway/issues/1398',
+    [
+      'https://github.com/envoyproxy/ai-gateway/issues/1398',
+      'https://github.com/clacky-ai/openclacky/pull/489',
+    ],
     'Lines that end with CRLF, cut between the two characters, lost an event or made two of it.',
     'is read whether lines end with CRLF or CR, wherever a chunk ends',
     async () => {
@@ -210,7 +213,10 @@ describe('a server of an earlier revision', () => {
 
 describe('a session', () => {
   exhibit(
-    'https://github.com/MCPJam/inspector/issues/995',
+    [
+      'https://github.com/MCPJam/inspector/issues/995',
+      'https://github.com/lobehub/lobehub/pull/15875',
+    ],
     'After a restart of the server its tools stayed missing, or calls failed until someone reconnected.',
     'is replaced when the restarted server does not know it: the call succeeds, new tools are listed',
     async () => {
@@ -255,7 +261,10 @@ describe('a session', () => {
   );
 
   exhibit(
-    'https://github.com/mcp-use/mcp-use/issues/153',
+    [
+      'https://github.com/mcp-use/mcp-use/issues/153',
+      'https://github.com/punkpeye/mcp-proxy/pull/62',
+    ],
     'Stateless servers give no session id and refuse GET and DELETE; clients failed at their start or end.',
     'needs no id: calls work, and the end is clean',
     async () => {

@@ -36,7 +36,7 @@ function sent(issuer: TestIssuer, field: string): readonly (string | null)[] {
 
 describe('the resource of a login', () => {
   exhibit(
-    'https://github.com/vercel/ai/issues/13988',
+    ['https://github.com/vercel/ai/issues/13988', 'https://github.com/openai/codex/issues/35716'],
     'A slash was appended to a resource without a path, and strict issuers refused it.',
     'is sent as the server publishes it, without a slash at its end',
     async () => {
@@ -72,7 +72,10 @@ describe('the resource of a login', () => {
 
 describe('the name of an issuer', () => {
   exhibit(
-    'https://github.com/modelcontextprotocol/python-sdk/issues/1919',
+    [
+      'https://github.com/modelcontextprotocol/python-sdk/issues/1919',
+      'https://github.com/SparkDevNetwork/Rock/issues/6974',
+    ],
     'Servers name an issuer with a slash that its own metadata leave out, as those of Google; clients refused the login.',
     'may end with a slash in the metadata of the server alone; any other difference is named',
     async () => {
