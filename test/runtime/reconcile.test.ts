@@ -10,7 +10,7 @@ import type { TroupeContext } from '../../machines/troupe/context.ts';
 import { projectFile, settingsFile } from '../../src/testing/scripted-troupe.ts';
 import type { SessionScript } from '../../src/testing/session-script.ts';
 import { Random } from './simulation/random.ts';
-import { crash, type Stage, servers, stage } from './stage.ts';
+import { bringUp, crash, type Stage, servers, stage, tool } from './stage.ts';
 
 interface Entry {
   readonly args: readonly string[];
@@ -362,6 +362,39 @@ describe('reconciling', () => {
       expect(there.childIds()).toEqual(childrenBefore);
     }
     expect(there.sessions.scripts).toHaveLength(3);
+  });
+
+  it('drops what an edit removed or changed before anything is listed again, and touches nothing else', async () => {
+    const before = servers({ kept: 'kept', changed: 'old', removed: 'removed' });
+    const there = await stage({ settings: before });
+    for (const name of ['kept', 'changed', 'removed'])
+      there.sessions.of(name).offer({ prompts: [{ name: 'greet' }] });
+    await there.settle();
+    const serversOf = (items: readonly { readonly server: string }[]): readonly string[] =>
+      items.map(({ server }) => server).sort();
+    const shown = () => ({
+      tools: serversOf(there.troupe.tools()),
+      prompts: serversOf(there.troupe.prompts()),
+    });
+    expect(shown()).toEqual({
+      tools: ['changed', 'kept', 'removed'],
+      prompts: ['changed', 'kept', 'removed'],
+    });
+    const [kept, old] = [there.sessions.of('kept'), there.sessions.of('changed')];
+    // The old session of the changed server is slow to close, and its new one to open.
+    there.obedient = new Set(['kept', 'added', 'removed']);
+    await there.apply(servers({ kept: 'kept', changed: 'new', added: 'added' }));
+    const without = { tools: ['added', 'kept'], prompts: ['kept'] };
+    expect([old.state, shown()]).toEqual(['closing', without]);
+    old.closed();
+    await there.settle();
+    expect(shown()).toEqual(without);
+    expect(there.sessions.of('kept')).toBe(kept);
+    expect(kept.state).toBe('open');
+    bringUp(there.sessions.of('changed'), [tool('renamed')]);
+    await there.settle();
+    expect(shown()).toEqual({ tools: ['added', 'changed', 'kept'], prompts: ['kept'] });
+    expect(there.sessions.scripts).toHaveLength(5);
   });
 
   it(

@@ -1,6 +1,6 @@
 /** Bugs of logins that recur in other clients, each at a real issuer on this machine. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -81,6 +81,39 @@ describe('servers that need a login', () => {
     });
     expect(troupe.status('one')).toMatchObject({ action: 'troupe login one' });
     expect(events).toEqual(['auth.needed', 'auth.needed']);
+    expect(issuer.counts).toMatchObject({ registrations: 0, authorizations: 0 });
+  });
+
+  it('are announced once when an edit adds or changes them, and no login begins', async () => {
+    const issuer = await issuerWith();
+    const file = path.join(stateFolder(), 'troupe.json');
+    const edit = (mcpServers: object): void => {
+      writeFileSync(`${file}.new`, JSON.stringify({ mcpServers }));
+      renameSync(`${file}.new`, file);
+    };
+    edit({});
+    const troupe = troupeWith({}, { sources: [file] });
+    const events: string[] = [];
+    for (const name of ['auth.needed', 'auth.started'] as const)
+      troupe.on(name, ({ server }) => events.push(`${name} ${server}`));
+    const announced = (server: string): Promise<void> =>
+      new Promise((resolve) => {
+        troupe.on('auth.needed', (event) => {
+          if (event.server === server) resolve();
+        });
+      });
+    const db = { url: issuer.server };
+    for (const [name, servers] of [
+      ['db', { db }],
+      ['other', { db, other: db }],
+      ['db', { db: { ...db, headers: { 'X-Edited': 'yes' } }, other: db }],
+    ] as const) {
+      const told = announced(name);
+      edit(servers);
+      await told;
+      await troupe.waitFor(name, 'authRequired', waits);
+    }
+    expect(events).toEqual(['auth.needed db', 'auth.needed other', 'auth.needed db']);
     expect(issuer.counts).toMatchObject({ registrations: 0, authorizations: 0 });
   });
 
