@@ -74,7 +74,7 @@ export interface ExposedTool extends ListedExtras {
 /** A tool's result. `isError: true` is a result, not a failure. */
 export interface ToolResult {
   readonly content: readonly Readonly<Record<string, unknown>>[];
-  readonly structuredContent?: Readonly<Record<string, unknown>>;
+  readonly structuredContent?: unknown;
   readonly isError?: boolean;
   readonly _meta?: Readonly<Record<string, unknown>>;
 }

@@ -128,6 +128,27 @@ describe('a long argument', () => {
   );
 });
 
+describe('structured content', () => {
+  exhibit(
+    'https://github.com/naw103/foremerge/pull/28',
+    'A list as structured content made the client refuse the whole result.',
+    'may be a list: the result is delivered whole, by the command line and through the gateway',
+    async () => {
+      const result = '{"content":[{"type":"text","text":"two"}],"structuredContent":[1,2]}';
+      const peer = await serverWith({}, result);
+      expect(JSON.parse(await callWith(peer, ['--json']))).toMatchObject({
+        result: JSON.parse(result) as object,
+      });
+      const url = await gatewayTo(peer);
+      const params = { name: 'db__get_ad', arguments: {} };
+      const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params };
+      const session = await openSession(url);
+      const answer = await (await post(url, message, { 'mcp-session-id': session })).text();
+      expect(answer).toContain('"structuredContent":[1,2]');
+    },
+  );
+});
+
 describe('the metadata of a call', () => {
   exhibit(
     'https://github.com/langchain4j/langchain4j/issues/5791',

@@ -95,11 +95,11 @@ function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
   // Servers of early revisions omitted the content when there was none.
   value['content'] ??= [];
-  const { content, structuredContent, isError } = value;
+  // Structured content may be any JSON since 2026-07-28, and servers of all revisions send lists.
+  const { content, isError } = value;
   return (
     Array.isArray(content) &&
     content.every((block) => isRecord(block) && typeof block['type'] === 'string') &&
-    (structuredContent === undefined || isRecord(structuredContent)) &&
     (isError === undefined || typeof isError === 'boolean')
   );
 }
