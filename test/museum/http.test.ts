@@ -64,6 +64,10 @@ const resultOf = (id: unknown, text: string) => ({
   result: { content: [{ type: 'text', text }] },
 });
 
+/** A result over several lines. */
+const prettyLines = (id: unknown, text: string): readonly string[] =>
+  JSON.stringify(resultOf(id, text), null, 1).split('\n');
+
 /** Whether a server that answers the question for its era like this is ready after one handshake. */
 async function isReached(answer: (id: unknown) => ScriptedAnswer): Promise<void> {
   const peer = await peerOf(({ id, method }) =>
@@ -124,7 +128,7 @@ describe('an answer as a stream of events', () => {
     'is read whether lines end with CRLF or CR, wherever a chunk ends',
     async () => {
       const event = (id: unknown, end: string): string =>
-        ['event: message', `data: ${JSON.stringify(resultOf(id, 'whole'))}`, '', ''].join(end);
+        [...prettyLines(id, 'whole').map((line) => `data: ${line}`), '', ''].join(end);
       const between = (id: unknown) => event(id, '\r\n').split(/(?<=\r)/u);
       for (const pieces of [
         between,
@@ -142,8 +146,11 @@ describe('an answer as a stream of events', () => {
     async () => {
       const text = 'tools 工具🚀';
       const lines = (id: unknown): Buffer => {
-        const pretty = JSON.stringify(resultOf(id, text), null, 1).split('\n');
-        return Buffer.from(`${pretty.map((line) => `data:${line}`).join('\n')}\n\n`);
+        return Buffer.from(
+          `${prettyLines(id, text)
+            .map((line) => `data:${line}`)
+            .join('\n')}\n\n`,
+        );
       };
       const cut = (bytes: Buffer, size: number): readonly Uint8Array[] =>
         Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
