@@ -20,19 +20,24 @@ const maxAnswerLength = 64 * 1024;
 
 const again = 'restart the server to be asked again';
 
-/**
- * @param ask - undefined if the host cannot ask
- * @param onGiven - called with the servers that requested an input once it is given; some may have
- *   given up since
- */
+export interface InputEvents {
+  /** Called with the servers that requested an input once it is given; some may have given up since. */
+  readonly onGiven: (servers: readonly string[]) => void;
+  /** Called with a server that began or ceased to wait for the host's answer. */
+  readonly onAsking: (server: string) => void;
+}
+
+/** @param ask - undefined if the host cannot ask */
 export function createInputs(
   clock: Clock,
   ask: AskForInput | undefined,
-  onGiven: (servers: readonly string[]) => void = () => {},
+  { onGiven, onAsking }: InputEvents = { onGiven: () => {}, onAsking: () => {} },
 ) {
   const answers = new Map<string, Promise<InputAnswer>>();
   /** The servers that are waiting for each input that has not been given yet. */
   const wanting = new Map<string, Set<string>>();
+  /** The ids of the inputs that the host is being asked for. */
+  const asking = new Map<string, string>();
   const refused = new Set<string>();
   const closing = new AbortController();
 
@@ -41,7 +46,12 @@ export function createInputs(
     refused.delete(key);
     const servers = [...(wanting.get(key) ?? [])];
     wanting.delete(key);
+    noLongerAsking(key, servers);
     if (servers.length > 0 && !closing.signal.aborted) onGiven(servers);
+  }
+
+  function noLongerAsking(key: string, servers: readonly string[]): void {
+    if (asking.delete(key) && !closing.signal.aborted) servers.forEach(onAsking);
   }
 
   async function put(key: string, asked: AskForInput, request: InputRequest): Promise<InputAnswer> {
@@ -51,8 +61,10 @@ export function createInputs(
     void answer.then((late) => {
       if ('value' in late) given(key, answer);
     });
+    asking.set(key, request.id);
     const inTime = await withinTime(clock, questionMs, answer, closing.signal);
     leave.abort();
+    noLongerAsking(key, [...(wanting.get(key) ?? [])]);
     if (inTime !== undefined) return inTime;
     if (closing.signal.aborted) return { refusal: 'is not asked for any more' };
     return { refusal: `was not given within ${questionMs / 1_000} seconds; ${again}` };
@@ -70,8 +82,9 @@ export function createInputs(
       const known = answers.get(key);
       if (known === undefined || wanting.has(key))
         wanting.set(key, (wanting.get(key) ?? new Set()).add(from.server));
+      const answer = known ?? put(key, ask, { ...definition, ...from });
+      if (asking.has(key)) onAsking(from.server);
       if (known !== undefined) return known;
-      const answer = put(key, ask, { ...definition, ...from });
       answers.set(key, answer);
       void answer.then((end) => {
         // Another answer may have arrived since, to an earlier or a later request.
@@ -84,6 +97,9 @@ export function createInputs(
       for (const key of refused) answers.delete(key);
       refused.clear();
     },
+    /** Returns the id of the input that the host is being asked for on a server's behalf. */
+    askedFor: (server: string): string | undefined =>
+      [...asking].find(([key]) => wanting.get(key)?.has(server))?.[1],
     /** Withdraws all pending requests. */
     close: () => closing.abort(),
   };

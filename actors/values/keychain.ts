@@ -14,7 +14,10 @@ export interface KeyringPackage {
   ) => { getPassword(signal?: AbortSignal): Promise<string | null | undefined> };
 }
 
-type KeychainAnswer = { readonly value: string } | { readonly failure: string };
+/** `isMissing`: reading it again does not help. */
+type KeychainAnswer =
+  | { readonly value: string }
+  | { readonly failure: string; readonly isMissing?: true };
 
 // Time for a user to unlock the keychain; inputs have the same limit for the same reason.
 const unlockMs = 120_000;
@@ -33,12 +36,15 @@ export function createKeychain(
     try {
       keyring = await load();
     } catch {
-      return { failure: missing };
+      return { failure: missing, isMissing: true };
     }
     try {
       const value = await new keyring.AsyncEntry(service, account).getPassword(closing.signal);
       if (value !== null && value !== undefined) return { value };
-      return { failure: 'is not in the keychain; store it there, or fix its name' };
+      return {
+        failure: 'is not in the keychain; store it there, or fix its name',
+        isMissing: true,
+      };
     } catch {
       return {
         failure:

@@ -7,6 +7,7 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import type { Missing } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { AskForInput } from '../../src/domain/input.ts';
 import {
@@ -33,7 +34,7 @@ import type { ProcessKeeper } from '../processes/started-processes.ts';
 import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';
 import { type HostHeaders, headersInText, headersOfHost, serverVariables } from './headers.ts';
-import { createInputs } from './inputs.ts';
+import { createInputs, type InputEvents } from './inputs.ts';
 import { createKeychain, type KeyringPackage } from './keychain.ts';
 import { readSecretFiles } from './secret-files.ts';
 import { noValues, SettingError, type SpecValues, unexpandable, withHeaders } from './target.ts';
@@ -44,8 +45,7 @@ export interface ValuePorts {
   /** Absolute path of the folder in which commands run. */
   readonly projectRoot: string;
   readonly ask: AskForInput | undefined;
-  /** Called with the servers that requested an input once it is given; some may have given up since. */
-  readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
+  readonly inputEvents?: InputEvents | undefined;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Headers that the host provides for remote servers. */
   readonly hostHeaders?: HostHeaders | undefined;
@@ -98,7 +98,7 @@ export function hasHeaderReferences({ headers, values }: RemoteSpec): boolean {
 
 export function createValueSource(ports: ValuePorts) {
   const { clock, env } = ports;
-  const inputs = createInputs(clock, ports.ask, ports.onGiven);
+  const inputs = createInputs(clock, ports.ask, ports.inputEvents);
   const commands = createValueCommands(ports);
   const keychain = createKeychain(clock, ports.loadKeyring);
   const closing = new AbortController();
@@ -113,7 +113,10 @@ export function createValueSource(ports: ValuePorts) {
       const entry = printableLine(`${service}/${account}`, maxShownLength);
       const answer = await keychain.read(service, account);
       if ('value' in answer) return { value: answer.value, isSecret: true };
-      throw new SettingError(`The password "${entry}", which "${key}" needs, ${answer.failure}.`);
+      throw new SettingError(
+        `The password "${entry}", which "${key}" needs, ${answer.failure}.`,
+        answer.isMissing === true ? { missing: { what: 'password', name: entry } } : {},
+      );
     }
     const { definitions = [], ...source } = spec.values?.inputs ?? { scope: 'api' as const };
     const definition = definitions.find(({ id }) => id === reference.id);
@@ -122,7 +125,10 @@ export function createValueSource(ports: ValuePorts) {
         ? { refusal: 'is not declared in "inputs"' }
         : await inputs.answerTo(definition, { server, source });
     if ('value' in answer) return { value: answer.value, isSecret: definition?.password === true };
-    throw new SettingError(`The input "${reference.id}", which "${key}" needs, ${answer.refusal}.`);
+    throw new SettingError(
+      `The input "${reference.id}", which "${key}" needs, ${answer.refusal}.`,
+      { missing: missingInput(reference.id, ports.ask !== undefined && definition !== undefined) },
+    );
   }
 
   async function findReferences(spec: SearchedSpec, server: string): Promise<FoundValues> {
@@ -168,6 +174,8 @@ export function createValueSource(ports: ValuePorts) {
     },
     /** Makes the next request ask for refused inputs again. */
     askAgain: () => inputs.askAgain(),
+    /** Returns the input that the host is being asked for on a server's behalf; undefined = none. */
+    inputAskedFor: (server: string) => inputs.askedFor(server),
     /** Ends everything in progress; resolves once no process is left. */
     async close(): Promise<void> {
       closing.abort();
@@ -195,6 +203,12 @@ async function readVariables(
   // As written: the value of a reference in it may be a secret.
   const file = printableLine(rule.path, maxShownLength);
   throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
+}
+
+function missingInput(id: string, canBeGiven: boolean): Missing {
+  return canBeGiven
+    ? { what: 'input', name: id }
+    : { what: 'reference', name: `\${${referenceKey({ kind: 'input', id })}}` };
 }
 
 type ValueCommands = ReturnType<typeof createValueCommands>;

@@ -51,7 +51,8 @@ export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
 
 /** What a start needs and only the user can provide. */
 export interface Missing {
-  readonly what: 'variable' | 'command';
+  /** `reference`: it refers to what nobody here can provide. */
+  readonly what: 'variable' | 'command' | 'input' | 'password' | 'reference';
   readonly name: string;
 }
 

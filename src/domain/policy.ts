@@ -97,7 +97,7 @@ export interface StartupPolicy {
   /** The kinds of failure after which a start is retried (docs/codes.md). */
   readonly retryOn: 'any' | readonly FailureKind[];
   /**
-   * What follows when a variable is not set or the command does not exist. `fail`: the server fails
+   * What follows when a variable, an input or a password is missing or the command does not exist. `fail`: the server fails
    * at once and is tried again with the next demand; `retry`: it is retried like after any failure.
    */
   readonly missing: 'fail' | 'retry';

@@ -78,8 +78,8 @@ export const failedReasons = [
   /** It supports no protocol version that we support. */
   'versionUnsupported',
   /**
-   * A variable that its settings name is not set, or its command does not exist. It is tried again
-   * by the next call, a start, a change of its settings or a restart.
+   * A variable, an input or a password that its settings name is not there, or its command does not
+   * exist. It is tried again by the next call, a start, a change of its settings or a restart.
    */
   'notStartable',
   /** The session ended and the `restart` rule forbids another. */

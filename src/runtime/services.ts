@@ -32,6 +32,7 @@ import { SessionRegistry } from './session-registry.ts';
 import type { SharedPorts } from './shared-ports.ts';
 import { type RootRef, StatusBoard } from './status/board.ts';
 import { loginNeedOf } from './status/login-need.ts';
+import { stepForInput } from './status/next-step.ts';
 import { BudgetWatch, ProblemList } from './status/problems.ts';
 
 import type { TroupeOptions } from './troupe.ts';
@@ -99,7 +100,8 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     toolCountOf: (desired, generation) => catalogs.tools.countOf(desired, generation),
     heldCountOf: (desired) => approvals.heldCount(desired),
     isOverSse: (generation) => overSse.has(generation),
-    stepFor: (server) => questions.stepFor(server),
+    stepFor: ({ name, state }) =>
+      questions.stepFor(name) ?? stepForInput(state, values.inputAskedFor(name)),
     onSnapshot: records.noteSnapshot,
     onToolsMayDiffer: () => catalogs.invalidate(),
     onChange: (status) => {
@@ -130,7 +132,10 @@ function valuesOf(
 ): ReturnType<typeof valueSourceOf> {
   return valueSourceOf(options, parts, {
     processes,
-    onGiven: (given) => startAnswered(given, root(), board()),
+    inputEvents: {
+      onGiven: (given) => startAnswered(given, root(), board()),
+      onAsking: (server) => board().refresh(server),
+    },
     // A server that has just been removed is of no scope that a host trusts.
     scopeOf: (server) => board().view(server)?.desired.source.scope ?? 'project',
   });

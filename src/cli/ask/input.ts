@@ -39,13 +39,10 @@ async function ask(request: InputRequest, { say, read }: Terminal): Promise<stri
 }
 
 function questionOf({ default: byDefault, password, options }: InputRequest): string {
-  const hint = options === undefined ? (password ? 'not shown' : '') : 'number';
-  const preset =
-    byDefault === undefined || password
-      ? ''
-      : `Enter for ${printableLine(byDefault, maxShownLength)}`;
-  const words = [hint, preset].filter((word) => word !== '').join(', ');
-  return words === '' ? '  > ' : `  (${words}) > `;
+  const hint = options === undefined ? (password ? 'not shown, ' : '') : 'number, ';
+  const preset = password ? 'the default' : printableLine(byDefault ?? '', maxShownLength);
+  const enter = byDefault === undefined ? 'Enter skips it' : `Enter for ${preset}`;
+  return `  (${hint}${enter}) > `;
 }
 
 /** An empty line selects the default, if there is one. */

@@ -48,7 +48,8 @@ export function progressText(
   return printableLine(`waiting ${shortDuration(elapsedMs)} for ${count}${names}`, longestLine);
 }
 
-function stateText({ state, mayDownload }: ServerStatus, elapsedMs: number): string {
+function stateText({ state, mayDownload, action }: ServerStatus, elapsedMs: number): string {
   const isLong = mayDownload === true && elapsedMs >= downloadNoteAfterMs;
-  return isLong ? `${state}, may be downloading` : state;
+  const why = action ?? (isLong ? 'may be downloading' : undefined);
+  return why === undefined ? state : `${state}, ${why}`;
 }

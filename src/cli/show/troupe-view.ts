@@ -132,6 +132,8 @@ function liveView(
     hold() {
       withheld ??= [];
       screen.end();
+      const summary = summaryText(source.snapshot().servers);
+      output.raw(`${cut(`${summary}; the table returns after this question`)}\n`);
       return () => {
         if (isOver) return;
         showWithheld();

@@ -47,7 +47,7 @@ export function settingsPortsOf(
 export function valueSourceOf(
   { inputs, headers, projectRoot }: TroupeOptions,
   { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
-  ports: Pick<ValuePorts, 'processes' | 'onGiven'> & {
+  ports: Pick<ValuePorts, 'processes' | 'inputEvents'> & {
     /** The scope that declared a server. */
     readonly scopeOf: (server: string) => Scope;
   },

@@ -73,7 +73,7 @@ export interface StatusBoardPorts {
   /**
    * Returns the next step for a server whose state requires none, such as answering its question.
    */
-  readonly stepFor: (name: string) => string | undefined;
+  readonly stepFor: (status: Pick<ServerStatus, 'name' | 'state'>) => string | undefined;
   readonly onChange: (status: ServerStatus) => void;
   /** Called with every snapshot of every server, in order, before it is reported. */
   readonly onSnapshot: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
@@ -181,7 +181,7 @@ export class StatusBoard {
     if (this.#offering.has(name)) this.refresh(name);
   }
 
-  /** Updates one server whose questions or withheld tools changed. */
+  /** Updates one server whose questions, inputs or withheld tools changed. */
   refresh(name: string): void {
     const actorId = this.#live?.get(name)?.actorId;
     if (actorId !== undefined) this.#updateAndReport(name, actorId);
@@ -361,7 +361,7 @@ export class StatusBoard {
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
     const more = { transport, lists: this.#lists, heldCount };
     const seen = statusOf(snapshot, desired, stampsOf(marks), count, more);
-    const action = seen.action ?? this.#ports.stepFor(seen.name);
+    const action = seen.action ?? this.#ports.stepFor(seen);
     const beside = this.#besideOf(server, desired);
     const status = deepFreeze({ ...seen, ...defined({ action }), ...beside });
     return {

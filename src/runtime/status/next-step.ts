@@ -1,6 +1,6 @@
-import type { Failure } from '../../domain/failure.ts';
+import type { Failure, Missing } from '../../domain/failure.ts';
 import type { AdmissionRule } from '../../domain/host/explanation.ts';
-import type { ServerState, StateReason } from '../../domain/server-state.ts';
+import { isOnItsWay, type ServerState, type StateReason } from '../../domain/server-state.ts';
 import type { DesiredServer, Limit, Settings, SourceRef } from '../../domain/settings.ts';
 import type { Gates } from '../../policies/admission/admit.ts';
 
@@ -86,14 +86,33 @@ function stepAfter(desired: DesiredServer, tried: Tried): string {
   const { name, source, transport } = desired;
   const { lastError } = tried;
   const place = placeOf(source.file, source.line);
-  const missing = lastError?.missing;
-  if (missing?.what === 'variable') return `set ${missing.name} and start troupe again`;
   const restart = `troupe restart ${name}`;
-  if (missing?.what === 'command')
-    return `${/[\\/]/u.test(missing.name) ? 'create' : 'install'} ${missing.name} or fix "command" in ${place}, then ${restart}`;
+  if (lastError?.missing !== undefined) return stepToProvide(lastError.missing, place, restart);
   const isUnavailable = transport === 'stdio' && lastError?.kind === 'unavailable';
   if (!isUnavailable && !failsAlike(desired, tried)) return restart;
   return `provide what is missing or fix ${place}, then ${restart}`;
+}
+
+function stepToProvide({ what, name }: Missing, place: string, restart: string): string {
+  switch (what) {
+    case 'variable':
+      return `set ${name} and start troupe again`;
+    case 'command':
+      return `${/[\\/]/u.test(name) ? 'create' : 'install'} ${name} or fix "command" in ${place}, then ${restart}`;
+    case 'input':
+      return `${restart} and enter the input "${name}", or replace it in ${place}`;
+    case 'password':
+      return `provide the password "${name}" or fix ${place}, then ${restart}`;
+    case 'reference':
+      return `replace ${name} in ${place}, then ${restart}`;
+  }
+}
+
+/** Returns what a starting server waits for while the host is asked for an input. */
+export function stepForInput(state: ServerState, input: string | undefined): string | undefined {
+  const isWaiting = isOnItsWay(state) || state === 'backingOff';
+  if (!isWaiting || input === undefined) return undefined;
+  return `enter the input "${input}" where the troupe runs`;
 }
 
 /** Number of a server's definitions that are withheld because they changed. */

@@ -206,12 +206,14 @@ describe('the keychain', () => {
   });
 
   it('reports why a password is unavailable', async () => {
-    await expect(find(() => Promise.resolve(null))).rejects.toThrow(
-      '"svc/me", which "env.A" needs, is not in the keychain',
-    );
-    await expect(find(() => Promise.reject(new Error('locked')))).rejects.toThrow(
-      'refused or is locked',
-    );
+    await expect(find(() => Promise.resolve(null))).rejects.toMatchObject({
+      message: expect.stringContaining('"svc/me", which "env.A" needs, is not in the keychain'),
+      missing: { what: 'password', name: 'svc/me' },
+    });
+    await expect(find(() => Promise.reject(new Error('locked')))).rejects.toMatchObject({
+      message: expect.stringContaining('refused or is locked'),
+      missing: undefined,
+    });
     const clock = new VirtualClock();
     const late = expect(find(() => new Promise(() => {}), clock)).rejects.toThrow(
       'within 120 seconds',

@@ -49,7 +49,8 @@ describe('an input prompt', () => {
     expect(await plain).toBe('Bern');
     expect(shown()).toContain('server db needs the input "token" (from /x)');
     expect(shown()).toContain('Of the service');
-    expect(shown()).toContain('Enter for Bern');
+    expect(shown()).toContain('(not shown, Enter skips it) > ');
+    expect(shown()).toContain('(Enter for Bern) > ');
     expect(shown()).not.toContain('hunter2');
     expect(story).toEqual(['hold', 'release', 'hold', 'release']);
   });

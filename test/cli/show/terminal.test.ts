@@ -274,4 +274,11 @@ describe('the progress line', () => {
       'waiting 4s for db (connecting, may be downloading)',
     );
   });
+
+  it('mentions what a server waits for', () => {
+    const action = 'enter the input "token" where the troupe runs';
+    expect(progressText([statusOf('db', { state: 'connecting', action })], 4_000)).toBe(
+      `waiting 4s for db (connecting, ${action})`,
+    );
+  });
 });

@@ -1,4 +1,7 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import type { CliHost } from '../../../src/cli/cli-host.ts';
+import type { CliSession } from '../../../src/cli/command.ts';
 import {
   lengthText,
   shortDuration,
@@ -6,6 +9,7 @@ import {
   untilText,
 } from '../../../src/cli/show/durations.ts';
 import { LiveScreen } from '../../../src/cli/show/live-screen.ts';
+import { Output } from '../../../src/cli/show/output.ts';
 import {
   needsAttention,
   planLines,
@@ -16,6 +20,8 @@ import {
   summaryText,
   withShortPlaces,
 } from '../../../src/cli/show/status-lines.ts';
+import { createTroupeView } from '../../../src/cli/show/troupe-view.ts';
+import type { TroupeSnapshot } from '../../../src/domain/host/status.ts';
 import { statusOf } from '../stand-in-troupe.ts';
 
 const now = Date.parse('2026-01-02T03:06:10.000Z');
@@ -41,6 +47,27 @@ const servers = [
     action: 'troupe approve gated',
   }),
 ];
+
+describe('the live table', () => {
+  it('says what goes on while a question has the terminal', () => {
+    const written: string[] = [];
+    const stdout = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
+    stdout.setEncoding('utf8').on('data', (text: string) => written.push(text));
+    const host = { stdout, stderr: stdout, env: {} } as unknown as CliHost;
+    const launch = { projectRoot: '/p' } as CliSession['launch'];
+    const view = createTroupeView({ host, launch, output: new Output(host, false) } as CliSession, {
+      snapshot: () => ({ servers }) as unknown as TroupeSnapshot,
+      footer: [],
+    });
+    const release = view.hold();
+    expect(written.join('')).toBe(
+      '1 ready, 1 blocked, 1 backingOff; the table returns after this question\n',
+    );
+    release();
+    expect(written.join('')).toContain('everything');
+    view.end();
+  });
+});
 
 describe('the status', () => {
   it('shows every column on a wide terminal', () => {

@@ -5,11 +5,11 @@ import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 const fixture = new URL('../../fixtures/stdio-server.mjs', import.meta.url).pathname;
 
 /** Two servers that want one input, whose answer the test gives. */
-async function start() {
+async function start(startup: object = { maxAttempts: 1 }, canAsk = true) {
   const clock = new VirtualClock();
   const questions: ((value: string | undefined) => void)[] = [];
   const entry = { command: process.execPath, args: [fixture], env: { TOKEN: '${input:token}' } };
-  const policy = { startup: { maxAttempts: 1 } };
+  const policy = { startup };
   const settings = {
     mcp: { policy },
     inputs: [{ id: 'token', type: 'promptString', password: true }],
@@ -19,7 +19,9 @@ async function start() {
     clock,
     settings,
     // Ignores the signal, like a dialog that stays open.
-    inputs: () => new Promise((resolve) => questions.push(resolve)),
+    ...(canAsk && {
+      inputs: () => new Promise<string | undefined>((resolve) => questions.push(resolve)),
+    }),
   });
   onTestFinished(async () => {
     const ended = troupe.stop();
@@ -47,6 +49,48 @@ async function givenUp() {
   there.starts.length = 0;
   return there;
 }
+
+describe('an input that is asked for', () => {
+  it('is the next step of every server that waits for it', async () => {
+    const there = await start();
+    const { clock, troupe, questions } = there;
+    await troupe.waitFor('two', 'connecting');
+    await clock.advanceAndSettle(0);
+    const step = 'enter the input "token" where the troupe runs';
+    expect(troupe.status('one')?.action).toBe(step);
+    expect(troupe.status('two')?.action).toBe(step);
+    questions[0]?.('secret-token');
+    await Promise.all([troupe.waitFor('one', 'ready'), troupe.waitFor('two', 'ready')]);
+    expect(troupe.status('one')?.action).toBeUndefined();
+  });
+
+  it('and not given is not startable at once, however many attempts are left', async () => {
+    const { clock, troupe, questions, starts } = await start({});
+    await troupe.waitFor('one', 'connecting');
+    await clock.advanceAndSettle(0);
+    questions[0]?.(undefined);
+    const status = await troupe.waitFor('one', 'failed');
+    expect(status.reason).toBe('notStartable');
+    expect(status.action).toBe(
+      'troupe restart one and enter the input "token", or replace it in the host\'s settings',
+    );
+    await clock.advanceAndSettle(60_000);
+    expect(starts.filter((name) => name === 'one')).toHaveLength(1);
+    troupe.send({ type: 'server.restart', server: 'one' });
+    await troupe.waitFor('one', 'connecting');
+    await clock.advanceAndSettle(0);
+    questions[1]?.('secret-token');
+    await troupe.waitFor('one', 'ready');
+  });
+
+  it('where nobody can be asked is not startable at once', async () => {
+    const { troupe, starts } = await start({}, false);
+    const { reason, action } = await troupe.waitFor('one', 'failed');
+    expect(reason).toBe('notStartable');
+    expect(action).toBe("replace ${input:token} in the host's settings, then troupe restart one");
+    expect(starts.filter((name) => name === 'one')).toHaveLength(1);
+  });
+});
 
 describe('an input that arrives after servers gave up', () => {
   it.each([
