@@ -106,7 +106,7 @@ function cutItem(text: string, items: readonly Node[], item: Node): string {
   if (isOnOwnLine && isLineDone) {
     head = head.replace(/[ \t]*$/u, '');
     tail = tail.replace(/^[ \t]*(?:\r?\n)?/u, '');
-  } else if (commaEnd !== undefined) tail = tail.replace(/^[ \t]+/u, '');
+  } else if (commaEnd !== undefined && /^[ \t]/u.test(tail)) tail = tail.replace(/^[ \t]+/u, '');
   else if (!isOnOwnLine) head = head.replace(/[ \t]+$/u, '');
   return head + tail;
 }
@@ -186,26 +186,33 @@ function insertInto(text: string, holder: Node, write: (indent: string) => strin
     const head = text.slice(0, end).replace(/[ \t\r\n]+$/u, '');
     return `${head}${eol}${inner}${write(inner)}${eol}${outer}${text.slice(end)}`;
   }
-  const isOnOneLine = !text.slice(holder.offset, holder.offset + holder.length).includes('\n');
+  const valueEnd = last.offset + last.length;
+  const { commaEnd, lineEnd } = behind(text, valueEnd);
   const short = write('');
-  if (isOnOneLine && !short.includes('\n')) {
-    const end = last.offset + last.length;
-    return `${text.slice(0, end)}, ${short}${text.slice(end)}`;
+  // Beside the last item, if the brace is; so that a removal leaves what was there.
+  if (isClosed(text, valueEnd, lineEnd) && !short.includes('\n')) {
+    const item = commaEnd === undefined ? `, ${short}` : ` ${short},`;
+    const at = commaEnd ?? valueEnd;
+    return text.slice(0, at) + item + text.slice(at);
   }
   const isOnOwnLine = /^\s*$/u.test(text.slice(lineStart(text, last.offset), last.offset));
   const indent = isOnOwnLine
     ? indentAt(text, last.offset)
     : indentAt(text, holder.offset) + unitOf(text);
-  const valueEnd = last.offset + last.length;
-  const { commaEnd, lineEnd } = behind(text, valueEnd);
   const item = `${eol}${indent}${write(indent)}`;
-  if (commaEnd !== undefined) return `${text.slice(0, lineEnd)}${item},${text.slice(lineEnd)}`;
-  const rest = text.slice(lineEnd);
+  const end = lineEnd + (/^[ \t]+(?=\r?\n)/u.exec(text.slice(lineEnd))?.[0].length ?? 0);
+  const rest = text.slice(end);
+  if (commaEnd !== undefined) return `${text.slice(0, end)}${item},${rest}`;
   // A brace on the line of the last item moves below the new one.
-  const closing = /^[ \t]*[}\]]/u.test(rest)
+  const closing = isClosed(text, valueEnd, lineEnd)
     ? eol + indentAt(text, holder.offset) + rest.trimStart()
     : rest;
-  return `${text.slice(0, valueEnd)},${text.slice(valueEnd, lineEnd)}${item}${closing}`;
+  return `${text.slice(0, valueEnd)},${text.slice(valueEnd, end)}${item}${closing}`;
+}
+
+/** Whether the brace or bracket is on the line on which the last item ends. */
+function isClosed(text: string, valueEnd: number, lineEnd: number): boolean {
+  return /^[ \t]*[}\]]/u.test(text.slice(lineEnd)) && !text.slice(valueEnd, lineEnd).includes('\n');
 }
 
 /** Finds the end of the comma after an item, and of the comments on its line. */

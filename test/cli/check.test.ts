@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createPlace } from './cli-process.ts';
 import { compiledCli } from './compiled-cli.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';
+import { upHere } from './up-here.ts';
 
 const cli = compiledCli();
 
@@ -47,6 +48,22 @@ describe('troupe check', () => {
       '5 files, 3 servers: 6 errors, 0 warnings',
       '',
     ]);
+  });
+
+  it('reads the files of the running troupe, unless it is given others', async () => {
+    const { folder } = await upHere(undefined, '--config', 'troupe.json');
+    const lazy = settings({ ok: { ...server, idleStopMs: 300_000 } });
+    writeFileSync(path.join(folder, 'troupe.json'), lazy);
+    const run = await runCliHere(['check', '--strict'], { folder });
+    expect(run.stdout).toBe('1 file, 1 server: 0 errors, 0 warnings\n');
+    expect((await runCliHere(['doctor'], { folder })).stdout).toMatch(
+      /ok +settings +.*: 1 server\n/,
+    );
+    writeFileSync(path.join(folder, 'other.json'), settings({}));
+    const other = await runCliHere(['check', '--config', 'other.json'], { folder });
+    expect(other.stdout).toContain(
+      'troupe.json:5: mcpServers.ok.idleStopMs: warning: "idleStopMs"',
+    );
   });
 
   it('reports variables and commands that this machine lacks as warnings, which --strict fails', async () => {

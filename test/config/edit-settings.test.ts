@@ -154,6 +154,26 @@ describe('removals from a settings file', () => {
     );
   });
 
+  it('restore what an addition of one word changed, to the byte', () => {
+    const whole = fc.tuple(object(object(jsonc)), gap, fc.constantFrom('\n', '\r\n'));
+    fc.assert(
+      fc.property(whole, ([servers, space, eol]) => {
+        const text = `{${space}"mcpServers":${servers}}`.replaceAll(/\r?\n/gu, eol);
+        const root = parseTree(text, [], { allowTrailingComma: true });
+        const entries = (root && findNodeAtLocation(root, ['mcpServers'])?.children) ?? [];
+        const [name, entry] = entries.at(-1)?.children ?? [];
+        fc.pre(entry?.type === 'object' && entry.children?.length !== 0);
+        // A comma at the beginning of a line moves.
+        fc.pre(!/^(?:\s|\/\*.*?\*\/)*,/mu.test(text));
+        const path = ['mcpServers', String(name?.value), 'enabled'];
+        const disabled = changeSettings(text, [{ path, value: false }]) ?? '';
+        expect(disabled).not.toBe(text);
+        expect(changeSettings(disabled, [{ path, value: undefined }])).toBe(text);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   const written = [
     '{',
     '  // servers',

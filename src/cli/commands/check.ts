@@ -1,6 +1,7 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import type { ReportedProblem } from '../../domain/settings.ts';
 import { type CommandDefinition, flag } from '../command.ts';
+import { launchToRead } from '../control/running-troupe.ts';
 import { noServers, settingsOptionsOf } from '../launch.ts';
 import { counted } from '../show/counted.ts';
 import type { Paint } from '../show/output.ts';
@@ -11,14 +12,15 @@ export const checkCommand: CommandDefinition<{ readonly strict?: true }> = {
   usage: 'check',
   summary: 'check the settings files that up would read; starts nothing',
   details:
-    'Prints every problem as FILE:LINE: KEY: MESSAGE and exits with 2 if there is an error. A variable that is not ' +
+    'Reads the files of the running troupe, if there is one, unless --config names others. Prints every problem as FILE:LINE: KEY: MESSAGE and exits with 2 if there is an error. A variable that is not ' +
     'set, an unreadable envFile and a command that is not on PATH are warnings. Values of the keychain and of commands are not read.',
   example: 'troupe check --config troupe.json --strict',
   options: [flag('--strict', 'exit with 2 for warnings as well')],
   async run({ host, launch, output }, _args, { strict = false }) {
     // Loaded late: it needs Zod.
     const { checkSettings } = await import('../../runtime/check-settings.ts');
-    const report = await checkSettings({ ...settingsOptionsOf(launch), env: host.env });
+    const read = await launchToRead(launch);
+    const report = await checkSettings({ ...settingsOptionsOf(read), env: host.env });
     output.document(report);
     const { files, problems } = report;
     output.lines(problems.map((problem) => problemLine(problem, output.paint)));

@@ -1,6 +1,7 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
+import { launchToRead } from '../control/running-troupe.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { noServers, settingsOptionsOf } from '../launch.ts';
 import type { Output, Style } from '../show/output.ts';
@@ -38,7 +39,10 @@ async function findings({ host, launch }: CliSession): Promise<readonly Finding[
     import('../doctor/machine-checks.ts'),
     import('../../runtime/machine-needs.ts'),
   ]);
-  const needs = await machineNeedsOf({ ...settingsOptionsOf(launch), env: host.env });
+  const needs = await machineNeedsOf({
+    ...settingsOptionsOf(await launchToRead(launch)),
+    env: host.env,
+  });
   const [state, socket, watch, ports, keychain, proxies] = await Promise.all([
     machine.stateFinding(launch),
     machine.socketFinding(launch),

@@ -45,6 +45,20 @@ export async function findRunning(launch: Launch): Promise<RunningTroupe | undef
   }
 }
 
+/** Returns the launch whose files decide: that of the running troupe, unless the command names its own. */
+export function decidingLaunch(launch: Launch, running: RunningTroupe | undefined): Launch {
+  if (running === undefined || running.differences.includes('--config')) return launch;
+  const { config, bare = false } = running.identity;
+  return { ...launch, configFiles: config, bare };
+}
+
+/** The same for a command that only reads the files. A troupe that does not answer decides nothing. */
+export async function launchToRead(launch: Launch): Promise<Launch> {
+  const running = await findRunning(launch).catch(() => undefined);
+  running?.client.close();
+  return decidingLaunch(launch, running);
+}
+
 /**
  * Connects to the running troupe, runs `use` and disconnects.
  * @throws TroupeError `NOT_RUNNING`, or `USAGE` when it was launched with other flags

@@ -6,7 +6,7 @@ import { realClock } from '../../runtime/real-clock.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
-import { findRunning, type RunningTroupe } from '../control/running-troupe.ts';
+import { decidingLaunch, findRunning, type RunningTroupe } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
 
 // A reading and a pass take milliseconds, and a reading within the first second of a troupe waits for it.
@@ -39,9 +39,7 @@ export async function withEditedTroupe<Result>(
   const running = await findRunning(launch);
   const isItsOwn = running?.differences.includes('--config') ?? false;
   try {
-    if (running === undefined || isItsOwn) return await use(launch, undefined);
-    const { config, bare = false } = running.identity;
-    return await use({ ...launch, configFiles: config, bare }, running);
+    return await use(decidingLaunch(launch, running), isItsOwn ? undefined : running);
   } finally {
     running?.client.close();
   }

@@ -29,8 +29,11 @@ async function start(startup: object = { maxAttempts: 1 }, canAsk = true) {
     await ended;
   });
   const starts: string[] = [];
+  const last = new Map<string, string>();
   troupe.on('status.changed', ({ status: { name, state } }) => {
-    if (state === 'connecting') starts.push(name);
+    // A question may change the next step meanwhile.
+    if (state === 'connecting' && last.get(name) !== state) starts.push(name);
+    last.set(name, state);
   });
   return { clock, troupe, questions, starts };
 }
