@@ -78,6 +78,8 @@ const without = (...keys: readonly string[]): Json => ({
 // oxlint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema; it is never awaited
 const when = (condition: Json, rule: Json): Json => ({ if: condition, then: rule });
 
+const plain = { type: ['string', 'number', 'boolean'] };
+
 /** Rules for combinations of keys. */
 export const entryRules: Json = {
   oneOf: [has('command'), has('url', 'httpUrl', 'serverUrl')],
@@ -104,8 +106,8 @@ export const entryRules: Json = {
       {
         properties: {
           url: { pattern: `^${address}`, not: { pattern: credentials('') } },
-          env: { additionalProperties: { type: 'string' } },
-          headers: { additionalProperties: { type: 'string' } },
+          env: { additionalProperties: plain },
+          headers: { additionalProperties: plain },
           proxy: { type: ['string', 'boolean'], pattern: `^${http}` },
           tls: { additionalProperties: { type: 'string' } },
           headersCommand: false,

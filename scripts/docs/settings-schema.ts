@@ -62,7 +62,8 @@ function entry(): z.ZodType {
     (key) => wordsFor({ ...oauthWords[key], byDefault: { words: '' } }, 'settings.md'),
     foreignWord,
   );
-  const read = { ...shape, type: typeOfFile(), oauth, policy: policyFor('server') };
+  const named = { env: valuesOfFile(shape.env), headers: valuesOfFile(shape.headers) };
+  const read = { ...shape, ...named, type: typeOfFile(), oauth, policy: policyFor('server') };
   const own = Object.entries(read).map(([key, schema]) => {
     const words = wordsFor(serverKeys[key as keyof typeof serverKeys], 'settings.md');
     const rules = keyRules[key as keyof typeof keyRules] ?? {};
@@ -88,6 +89,12 @@ function typeOfFile(): z.ZodType {
     serverEntrySchema.shape.type.unwrap().exclude(['memory']),
     z.enum([first, ...others]).meta(foreignWord),
   ]);
+}
+
+/** A file may leave out the quotes of numbers and truth values. */
+function valuesOfFile(named: (typeof serverEntrySchema.shape)['env' | 'headers']): z.ZodType {
+  const { valueType } = named.unwrap();
+  return z.record(z.string(), z.union([...valueType.options, z.number(), z.boolean()]));
 }
 
 function section(): z.ZodType {

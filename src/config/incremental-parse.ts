@@ -329,7 +329,7 @@ function nodeOf(text: string, line: number, parsed: Node | undefined): TreeNode 
   const node = parsed ?? parseTree(whole, [], jsonc)?.children?.[0]?.children?.[1];
   if (node === undefined) throw new Error('a text without errors has a value');
   const lineOf = lineFinder(whole);
-  return treeOf(node, (offset) => line - 1 + lineOf(offset));
+  return treeOf(node, whole, (offset) => line - 1 + lineOf(offset));
 }
 
 function nameIn(quoted: string): string {

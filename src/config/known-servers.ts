@@ -88,7 +88,7 @@ function contentOf({ name, line, node, written = [] }: TreeMember): string {
 
 function shapeOf(node: TreeNode, from: number): unknown {
   const line = node.line - from;
-  if (node.kind === 'scalar') return [line, typeof node.value, String(node.value)];
+  if (node.kind === 'scalar') return [line, typeof node.value, node.text ?? String(node.value)];
   if (node.kind === 'array') return [line, node.items.map((item) => shapeOf(item, from))];
   const members = node.members.map(({ name, line: at, node: inner, written = [] }) => [
     name,

@@ -186,7 +186,9 @@ function* settingsIn(
 
   const { root } = tree;
   const isOwn = ownScopes.includes(origin.scope) || isOwnFile(origin.file);
-  const conversion = convertSettings(root, { ...origin, isOwn }) ?? hostSettings(root, origin.file);
+  const isHostObject = origin.scope === 'api';
+  const conversion =
+    convertSettings(root, { ...origin, isOwn, isHostObject }) ?? hostSettings(root, origin.file);
   if ('fault' in conversion) return fail(conversion.fault);
   const most = isFolderScope(origin.scope) ? maxFolderServers : maxServers;
   if (conversion.servers.length > most) {

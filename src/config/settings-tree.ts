@@ -14,8 +14,15 @@ import { excessOf, ownText, type TextBounds, type TextWeight } from './text-boun
 export type TreeNode = { readonly line: number } & (
   | { readonly kind: 'object'; readonly members: readonly TreeMember[] }
   | { readonly kind: 'array'; readonly items: readonly TreeNode[] }
-  | { readonly kind: 'scalar'; readonly value: string | number | boolean | null }
+  | Scalar
 );
+
+interface Scalar {
+  readonly kind: 'scalar';
+  readonly value: string | number | boolean | null;
+  /** How a number or a truth value is written, where JavaScript would write it differently. */
+  readonly text?: string;
+}
 
 export interface TreeMember {
   readonly name: string;
@@ -123,7 +130,22 @@ export function readTree(text: string, bounds: TextBounds = ownText): TreeReadin
     );
   }
   if (node === undefined) return faultAt(0, 'the text is empty; write at least {}');
-  return { root: treeOf(node, lineOf) };
+  return { root: treeOf(node, body, lineOf) };
+}
+
+/** Creates a scalar. @param written - its text in the file */
+export function scalar(line: number, value: Scalar['value'], written?: string): TreeNode {
+  const isText = typeof value === 'string' || value === null;
+  if (isText || written === undefined || written === String(value))
+    return { kind: 'scalar', line, value };
+  return { kind: 'scalar', line, value, text: written };
+}
+
+/** Returns a number or a truth value as the text that is written in the file; undefined for any other node. */
+export function writtenText(node: TreeNode): string | undefined {
+  if (node.kind !== 'scalar' || typeof node.value === 'string' || node.value === null)
+    return undefined;
+  return node.text ?? String(node.value);
 }
 
 /** Converts a node to a plain value. The last of several duplicate keys wins, as in `JSON.parse`. */
@@ -234,16 +256,18 @@ export function firstOf<Item, Found>(
   return undefined;
 }
 
-export function treeOf(node: Node, lineOf: (offset: number) => number): TreeNode {
-  const line = lineOf(node.offset);
+export function treeOf(node: Node, text: string, lineOf: (offset: number) => number): TreeNode {
+  const { offset, length } = node;
+  const line = lineOf(offset);
   const children = node.children ?? [];
   if (node.type === 'array')
-    return { kind: 'array', line, items: children.map((child) => treeOf(child, lineOf)) };
-  if (node.type !== 'object') return { kind: 'scalar', line, value: node.value };
+    return { kind: 'array', line, items: children.map((child) => treeOf(child, text, lineOf)) };
+  if (node.type !== 'object') return scalar(line, node.value, text.slice(offset, offset + length));
   const members = children.flatMap((property) => {
     const [name, value] = property.children ?? [];
     if (name === undefined || value === undefined) return [];
-    return [{ name: String(name.value), line: lineOf(name.offset), node: treeOf(value, lineOf) }];
+    const content = treeOf(value, text, lineOf);
+    return [{ name: String(name.value), line: lineOf(name.offset), node: content }];
   });
   return { kind: 'object', line, members };
 }

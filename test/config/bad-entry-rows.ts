@@ -144,7 +144,7 @@ export const badEntries: readonly BadEntry[] = [
   ['null arguments', [command, '"args": null'], 'args', 6, 'write ["-y", "package"]'],
   ['a number in the arguments', [command, '"args": ["--port",\n8080]'], 'args.1', 7, 'in quotes'],
   ['env as an array', [command, '"env": ["A=1"]'], 'env', 6, 'write { "NAME": "value" }'],
-  ['a number in env', [command, '"env": { "PORT": 1 }'], 'env.PORT', 6, 'in quotes'],
+  ['null in env', [command, '"env": { "PORT": null }'], 'env.PORT', 6, 'in quotes'],
   ['a folder that is not a string', [command, '"cwd": 1'], 'cwd', 6, 'write "."'],
   ['a url that is not a string', ['"url": 1'], 'url', 5, 'write "https://host/mcp"'],
   ['headers as an array', [url, '"headers": []'], 'headers', 6, 'write { "X-Key": "value" }'],

@@ -1,6 +1,6 @@
 /** The settings of two agents for terminals: Goose and Crush. */
 
-import { type Fault, memberOf, membersOf, type TreeNode } from '../settings-tree.ts';
+import { type Fault, memberOf, membersOf, scalar, type TreeNode } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEntry } from './entry-draft.ts';
 import {
@@ -11,7 +11,6 @@ import {
   negated,
   ofTheEditor,
   passedOn,
-  scalar,
   seconds,
   textAt,
   textOf,

@@ -40,6 +40,8 @@ export interface ConversionContext {
   readonly file?: string;
   /** Whether it can only be of ours, so that a name or key that is unknown is a mistake. */
   readonly isOwn?: boolean;
+  /** Whether it is the host's object, whose numbers nobody wrote as text. */
+  readonly isHostObject?: boolean;
 }
 
 /** Returns whether a file holds nothing but our settings: `troupe.json`, and those of a folder `.troupe`. */

@@ -7,6 +7,7 @@ import {
   type Fault,
   memberOf,
   membersOf,
+  scalar,
   type TreeMember,
   type TreeNode,
 } from '../settings-tree.ts';
@@ -22,7 +23,6 @@ import {
   nested,
   ofTheEditor,
   remark,
-  scalar,
   textAt,
   textOf,
   toolList,

@@ -1,6 +1,6 @@
 /** Rules for keys of entries that several programs have in common. */
 
-import { memberOf, membersOf, type TreeNode } from '../settings-tree.ts';
+import { memberOf, membersOf, scalar, type TreeNode, writtenText } from '../settings-tree.ts';
 import { type KeyRule, type KeyRules, unknownKey } from './entry-draft.ts';
 
 /** Builds the rules of a program. A text is the name of ours that the key gets. */
@@ -50,7 +50,7 @@ export const nested =
 export const negated: KeyRule = (member, draft) => {
   const { node } = member;
   const isTruth = node.kind === 'scalar' && typeof node.value === 'boolean';
-  draft.put('enabled', isTruth ? { ...node, value: !node.value } : node, member);
+  draft.put('enabled', isTruth ? scalar(node.line, !node.value) : node, member);
 };
 
 /** Converts seconds to milliseconds. Anything but a number is unchanged, and the entry's schema refuses it. */
@@ -59,7 +59,7 @@ export const seconds =
   (member, draft) => {
     const { node } = member;
     const isNumber = node.kind === 'scalar' && typeof node.value === 'number';
-    const value = isNumber ? { ...node, value: Math.round(node.value * 1_000) } : node;
+    const value = isNumber ? scalar(node.line, Math.round(node.value * 1_000)) : node;
     draft.put(key, value, member);
   };
 
@@ -87,7 +87,7 @@ export const instructions = remark(
   'instructions for the model are not imported; give them to the agent itself',
 );
 
-/** Texts by name; a number or a boolean is passed on as text. */
+/** Texts by name; a number or a boolean is passed on as the text that is written. */
 function textsByName(key: 'env' | 'headers'): KeyRule {
   return (member, draft) => {
     const parts = membersOf(member.node);
@@ -95,19 +95,27 @@ function textsByName(key: 'env' | 'headers'): KeyRule {
     draft.put(key, whole.kind === 'object' ? { ...whole, members: [] } : whole, member);
     for (const part of parts) {
       const { name, node } = part;
-      const value = node.kind === 'scalar' ? node.value : undefined;
+      const text = writtenText(node);
       const from = draft.placed(member, part);
-      if (value === null)
+      if (node.kind === 'scalar' && node.value === null)
         draft.leave(
           from,
           'a server gets only the variables it is given, so none can be unset; remove it',
         );
-      else if (typeof value === 'number' || typeof value === 'boolean')
-        draft.putInto(key, name, scalar(node.line, String(value)), from);
-      else draft.putInto(key, name, node, from);
+      else draft.putInto(key, name, text === undefined ? node : scalar(node.line, text), from);
     }
   };
 }
+
+/** The same where null is a mistake. */
+export const writtenTexts: KeyRule = (member, draft) => {
+  const { name, node } = member;
+  const members = membersOf(node).map((part) => {
+    const text = writtenText(part.node);
+    return text === undefined ? part : { ...part, node: scalar(part.node.line, text) };
+  });
+  draft.put(name, node.kind === 'object' ? { ...node, members } : node, member);
+};
 
 /** The program, or a list of the program and its arguments. */
 export const commandLine: KeyRule = (member, draft) => {
@@ -165,10 +173,6 @@ export const verified: KeyRule = unless(
 /** Maps values of another program to ours. A map, because a user's text may be any key. */
 export function valueMap(values: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(values));
-}
-
-export function scalar(line: number, value: string | number | boolean | null): TreeNode {
-  return { kind: 'scalar', line, value };
 }
 
 export function textOf(node: TreeNode | undefined): string | undefined {

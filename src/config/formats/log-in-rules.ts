@@ -10,9 +10,9 @@
  */
 
 import { oauthKeys } from '../entry/oauth-schema.ts';
-import { memberOf, membersOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
+import { memberOf, membersOf, scalar, type TreeMember, type TreeNode } from '../settings-tree.ts';
 import { type EntryDraft, type KeyRule, unknownKey } from './entry-draft.ts';
-import { drop, keyRules, leave, remark, scalar, textAt, textOf, unless } from './key-rules.ts';
+import { drop, keyRules, leave, remark, textAt, textOf, unless } from './key-rules.ts';
 
 /** Sets a key of `oauth`. An absent value may be written as null. */
 const asKey = (name: string): KeyRule =>

@@ -1,7 +1,7 @@
 /** The keys of entries in `mcpServers` that are not ours, or have other values than ours. */
 
 import { serverEntryKeys } from '../entry/schema.ts';
-import { membersOf, type TreeNode } from '../settings-tree.ts';
+import { membersOf, scalar, type TreeNode } from '../settings-tree.ts';
 import type { EntryDraft, KeyRule, KeyRules } from './entry-draft.ts';
 import {
   alwaysLoaded,
@@ -17,12 +17,12 @@ import {
   ofTheEditor,
   protection,
   remark,
-  scalar,
   seconds,
   textOf,
   toolList,
   valueMap,
   verified,
+  writtenTexts,
 } from './key-rules.ts';
 import { logInRules } from './log-in-rules.ts';
 import type { Program } from './programs.ts';
@@ -241,12 +241,24 @@ const rules = keyRules({
   ),
 });
 
+const withoutRules = (...keys: readonly string[]): KeyRules =>
+  new Map([...rules].filter(([key]) => !keys.includes(key)));
+
 // Other values of our own keys. In our files they are mistakes, as the editors' schema says.
-const theirValues = ['command', 'env', 'headers', 'startup'];
-const ownRules: KeyRules = new Map([...rules].filter(([key]) => !theirValues.includes(key)));
+const hostRules = withoutRules('command', 'env', 'headers', 'startup');
+const ownRules: KeyRules = new Map([
+  ...hostRules,
+  ['env', writtenTexts],
+  ['headers', writtenTexts],
+]);
 
 /** The rules for entries of one program; of a file of ours, if it can be no other. */
-export function rulesFor(program: Program | undefined, isOwn: boolean): KeyRules {
+export function rulesFor(
+  program: Program | undefined,
+  isOwn: boolean,
+  isHostObject: boolean,
+): KeyRules {
+  if (program === undefined && isHostObject) return hostRules;
   if (program === undefined) return isOwn ? ownRules : rules;
   const command = program.splitsCommand === true ? splitCommand : commandLine;
   return new Map([...rules, ['timeout', timeoutOf(program)], ['command', command]]);

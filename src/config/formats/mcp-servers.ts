@@ -16,6 +16,7 @@ import {
   type TreeMember,
   type TreeNode,
   type TreePath,
+  writtenText,
 } from '../settings-tree.ts';
 import type { Conversion, ConversionContext } from './conversion.ts';
 import { namedEntries } from './editors.ts';
@@ -62,7 +63,8 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
     return entries.map((entry) => {
       if (program === undefined && isOurs(entry)) return entry;
       isPlain = false;
-      return converted(entry, { program, isTheirs, isOwn }, faults);
+      const isHostObject = context.isHostObject === true;
+      return converted(entry, { program, isTheirs, isOwn, isHostObject }, faults);
     });
   };
   let isPlain = program === undefined;
@@ -103,7 +105,7 @@ export function isOurs(entry: TreeMember): boolean {
   const members = membersOf(entry.node);
   const is =
     members.every(({ name }) => serverEntryKeys.includes(name)) &&
-    !members.some(hasTheirValue) &&
+    !members.some((member) => hasTheirValue(member) || hasBareText(member)) &&
     !isForeign(entry, isLiteral(entry) ? 'literal' : 'editor') &&
     !isOfSomeProgram(entry);
   oursByText.set(text, is);
@@ -116,15 +118,19 @@ interface Origin {
   readonly isTheirs: boolean;
   /** Whether it can only be ours. */
   readonly isOwn: boolean;
+  readonly isHostObject: boolean;
 }
 
 function converted(
   entry: ForeignEntry,
-  { program, isTheirs, isOwn }: Origin,
+  { program, isTheirs, isOwn, isHostObject }: Origin,
   faults: Fault[],
 ): TreeMember {
   const style = isLiteral(entry) ? 'literal' : (program?.style ?? 'editor');
-  const isUsual = !isForeign(entry, style) && (isOwn || !membersOf(entry.node).some(hasTheirValue));
+  const isUsual =
+    !isForeign(entry, style) &&
+    (isOwn || !membersOf(entry.node).some(hasTheirValue)) &&
+    (isHostObject || !membersOf(entry.node).some(hasBareText));
   const isKnown = membersOf(entry.node).every(({ name }) => serverEntryKeys.includes(name));
   // An entry of ours is unchanged.
   if (program === undefined && isUsual && (isKnown || !isTheirs)) return entry;
@@ -133,7 +139,7 @@ function converted(
     !isTheirs ||
     serverEntryKeys.includes(key) ||
     (program === undefined && closestName(key, serverEntryKeys) !== undefined);
-  return convertEntry(entry, style, rulesFor(program, isOwn), faults, isKept);
+  return convertEntry(entry, style, rulesFor(program, isOwn, isHostObject), faults, isKept);
 }
 
 /** Whether its texts are literal, in our syntax or in oh-my-pi's. */
@@ -147,12 +153,14 @@ function hasForeignKey({ node }: TreeMember): boolean {
 
 /** Returns whether a key of ours has a value that only other programs take. */
 function hasTheirValue({ name, node }: TreeMember): boolean {
-  const isPlain = (value: TreeNode): boolean =>
-    value.kind === 'scalar' && ['number', 'boolean'].includes(typeof value.value);
   if (name === 'command') return node.kind === 'array';
-  if (name === 'startup') return isPlain(node);
+  return name === 'startup' && writtenText(node) !== undefined;
+}
+
+/** Returns whether a text by name is written as a number or a truth value. */
+function hasBareText({ name, node }: TreeMember): boolean {
   const isNamed = name === 'env' || name === 'headers';
-  return isNamed && membersOf(node).some((part) => isPlain(part.node));
+  return isNamed && membersOf(node).some((part) => writtenText(part.node) !== undefined);
 }
 
 /** Returns whether an entry has a foreign key, or a foreign value that ours may have too. */

@@ -3,12 +3,14 @@
  *
  * The package `smol-toml` reads the values but reports no positions. A scan of the text,
  * once it is known to be valid, finds the line of every table header and key; values
- * inside a value get the line of its key. The scan is linear in the text's length.
+ * inside a value get the line of its key. It also finds numbers and dates that JavaScript would
+ * write differently: with quotes around them, the text is read again for how they are written. The
+ * scan is linear in the text's length.
  */
 
 import { parse, TomlDate, TomlError } from 'smol-toml';
 
-import { lineFinder, type TreeNode, type TreeReading } from '../settings-tree.ts';
+import { lineFinder, scalar, type TreeNode, type TreeReading } from '../settings-tree.ts';
 import {
   endInToml,
   excessOf,
@@ -26,7 +28,9 @@ export function readTomlTree(body: string): TreeReading {
   if (excess !== undefined) return faultAt(lineFinder(body)(excess.offset), excess.message);
   try {
     const value = parse(body, { maxDepth, integersAsBigInt: 'asNeeded' });
-    return { root: treeOf(value, placesIn(body), 1, 0) };
+    const { root, words } = placesIn(body);
+    const written = words.length === 0 ? value : parse(quoted(body, words), { maxDepth });
+    return { root: treeOf(value, written, root, 1, 0) };
   } catch (error) {
     if (error instanceof TreeLimit) return faultAt(error.line, error.message);
     if (!(error instanceof TomlError)) throw error;
@@ -34,8 +38,10 @@ export function readTomlTree(body: string): TreeReading {
   }
 }
 
+/** @param written - the same value, with such numbers and dates as text */
 function treeOf(
   value: unknown,
+  written: unknown,
   place: Place | undefined,
   inherited: number,
   depth: number,
@@ -44,24 +50,42 @@ function treeOf(
   if (depth > maxDepth) throw new TreeLimit(tooDeepMessage, line);
   if (Array.isArray(value)) {
     const items = value.map((item: unknown, index) =>
-      treeOf(item, place?.below.get(index), line, depth + 1),
+      treeOf(item, partOf(written, index), place?.below.get(index), line, depth + 1),
     );
     return { kind: 'array', line, items };
   }
   if (typeof value === 'object' && value !== null && !(value instanceof TomlDate)) {
     const members = Object.entries(value).map(([name, content]) => {
-      const node = treeOf(content, place?.below.get(name), line, depth + 1);
+      const below = place?.below.get(name);
+      const node = treeOf(content, partOf(written, name), below, line, depth + 1);
       return { name, line: node.line, node };
     });
     return { kind: 'object', line, members };
   }
-  return { kind: 'scalar', line, value: plainValue(value) };
+  const isPlain = ['string', 'number', 'boolean'].includes(typeof value);
+  // Dates and large integers become text.
+  return scalar(line, (isPlain ? value : written) as string | number | boolean, String(written));
 }
 
-function plainValue(value: unknown): string | number | boolean {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-    return value;
-  return value instanceof TomlDate ? value.toISOString() : String(value);
+function partOf(holder: unknown, key: string | number): unknown {
+  return (holder as Readonly<Record<string | number, unknown>>)[key];
+}
+
+/** Puts quotes around each word of a text. */
+function quoted(text: string, words: readonly Word[]): string {
+  let from = 0;
+  const parts = words.map(({ start, end }) => {
+    const part = `${text.slice(from, start)}"${text.slice(start, end)}"`;
+    from = end;
+    return part;
+  });
+  return [...parts, text.slice(from)].join('');
+}
+
+/** Where a value without quotes is in the text, if JavaScript would write it differently. */
+interface Word {
+  readonly start: number;
+  readonly end: number;
 }
 
 interface Place {
@@ -74,9 +98,10 @@ interface Place {
 }
 
 /** @throws TreeLimit for a key with more parts than settings may be deep. */
-function placesIn(text: string): Place {
+function placesIn(text: string): { readonly root: Place; readonly words: readonly Word[] } {
   const lineOf = lineFinder(text);
   const root: Place = { line: 1, below: new Map(), tableCount: 0 };
+  const words: Word[] = [];
   let table = root;
   for (let at = endOfBlank(text, 0); at < text.length; at = endOfBlank(text, at)) {
     const line = lineOf(at);
@@ -84,7 +109,7 @@ function placesIn(text: string): Place {
     const { path, end } = keyAt(text, at + brackets, line);
     if (brackets === 0) {
       follow(table, path, line);
-      at = endOfValue(text, end);
+      at = endOfValue(text, end, words);
       continue;
     }
     at = end + brackets;
@@ -95,7 +120,7 @@ function placesIn(text: string): Place {
       list.tableCount += 1;
     }
   }
-  return root;
+  return { root, words };
 }
 
 function keyAt(text: string, start: number, line: number): { path: string[]; end: number } {
@@ -117,16 +142,29 @@ function nameOf(written: string): string {
   return name;
 }
 
-function endOfValue(text: string, start: number): number {
-  let depth = 0;
+// A blank may separate a date and its time.
+const wordPattern = /(?:\d{4}-\d\d-\d\d (?=\d))?[\w.+:-]*/y;
+
+/** Adds to `words` those of the value that JavaScript would write differently. */
+function endOfValue(text: string, start: number, words: Word[]): number {
+  const brackets: string[] = [];
+  // In a list each word is a value, and in a table what follows an equals sign.
+  let isValue = false;
   for (let at = start; at < text.length; ) {
     const char = text[at] ?? '';
-    if (depth === 0 && (char === '\n' || char === '#')) return at;
-    if (char === '[' || char === '{') depth += 1;
-    if (char === ']' || char === '}') depth -= 1;
-    at = endInToml(text, at) ?? at + 1;
+    if (brackets.length === 0 && (char === '\n' || char === '#')) return at;
+    if (char === '[' || char === '{') brackets.push(char);
+    if (char === ']' || char === '}') brackets.pop();
+    if ('={[,'.includes(char)) isValue = char === '=' || brackets.at(-1) === '[';
+    const wordEnd = isValue ? endOf(wordPattern, text, at) : at;
+    if (!isPlainWord(text.slice(at, wordEnd))) words.push({ start: at, end: wordEnd });
+    at = Math.max(wordEnd, endInToml(text, at) ?? at + 1);
   }
   return text.length;
+}
+
+function isPlainWord(word: string): boolean {
+  return word === '' || word === 'true' || word === 'false' || String(Number(word)) === word;
 }
 
 /** Skips blanks, line ends and comments. */

@@ -9,12 +9,13 @@ import {
   type Fault,
   memberOf,
   membersOf,
+  scalar,
   type TreeMember,
   type TreeNode,
   type TreePath,
 } from '../settings-tree.ts';
 import type { ForeignEntry } from './entry-draft.ts';
-import { scalar, textOf } from './key-rules.ts';
+import { textOf } from './key-rules.ts';
 
 export interface ToolRule {
   /** A tool's name; `*` stands for any characters. */

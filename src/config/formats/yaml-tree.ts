@@ -19,9 +19,10 @@ import {
   LineCounter,
   type Node,
   Parser,
+  type Scalar,
 } from 'yaml';
 
-import type { TreeMember, TreeNode, TreeReading } from '../settings-tree.ts';
+import { scalar, type TreeMember, type TreeNode, type TreeReading } from '../settings-tree.ts';
 import { maxDepth, TreeLimit, tooDeepMessage, tooManyTokens, yamlText } from '../text-bounds.ts';
 
 /** Maximum number of aliases in a YAML text. A handful is usual, to share an environment between servers. */
@@ -119,7 +120,7 @@ class TreeBuilder {
       return { kind: 'array', line, items: node.items.map((it) => this.tree(it, depth + 1, line)) };
     if (isMap(node))
       return { kind: 'object', line, members: this.#members(node.items, depth, line) };
-    return { kind: 'scalar', line, value: isScalar(node) ? plainValue(node.value) : null };
+    return isScalar(node) ? scalarOf(node, line) : scalar(line, null);
   }
 
   #members(
@@ -135,7 +136,8 @@ class TreeBuilder {
       if (isCollection(key))
         throw new TreeLimit('a key is a list or a map; write a name in its place', line);
       const node = this.tree(value, depth + 1, line);
-      if (!isScalar(key) || key.value !== '<<') return [{ name: nameOf(key), line, node }];
+      const name = nameOf(key);
+      if (!isScalar(key) || name !== '<<') return [{ name, line, node }];
       written ??= new Set(pairs.map((it) => nameOf(it.key)));
       return mergedMembers(node, written);
     });
@@ -158,13 +160,15 @@ function mergedMembers(node: TreeNode, written: Set<string>): readonly TreeMembe
   });
 }
 
+/** A key is a name, whatever type its text would have as a value. */
 function nameOf(key: unknown): string {
-  return isScalar(key) ? String(key.value) : String(key);
+  return isScalar(key) ? (key.source ?? String(key.value)) : String(key);
 }
 
-function plainValue(value: unknown): string | number | boolean | null {
+function scalarOf({ value, source }: Scalar, line: number): TreeNode {
+  if (value === null || value === undefined) return scalar(line, null);
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-    return value;
-  // Dates and similar values become text; no setting accepts them.
-  return value === null || value === undefined ? null : JSON.stringify(value);
+    return scalar(line, value, source);
+  // Dates and similar values become text.
+  return scalar(line, source ?? JSON.stringify(value));
 }
