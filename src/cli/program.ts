@@ -165,7 +165,8 @@ function addCommand(
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
   if (definition.aliases !== undefined) command.aliases([...definition.aliases]);
   command.exitOverride((error) => {
-    throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${nameOf(definition)}`);
+    const help = `troupe help ${nameOf(definition)}`;
+    throw error.exitCode === 0 ? error : usageErrorOf(error, help, definition.choices);
   });
   if (definition.choices !== undefined) command.registeredArguments[0]?.choices(definition.choices);
   for (const each of definition.options ?? []) command.addOption(optionOf(each));

@@ -3,7 +3,7 @@
 import type { CommanderError } from 'commander';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { usageError } from '../domain/user-errors.ts';
-import { closestName } from '../policies/text/closest-name.ts';
+import { namesMeant } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
 
 /** Enough for a sentence with two paths. */
@@ -17,19 +17,29 @@ const notAllowed =
  * Rewrites commander's message in our style; commander writes `error: …` and its guess on a second line.
  *
  * @param help - the command that prints the help
+ * @param choices - the values of the command's first argument, if it has a list of them
  */
-export function usageErrorOf(error: CommanderError, help: string): TroupeError {
+export function usageErrorOf(
+  error: CommanderError,
+  help: string,
+  choices?: readonly string[],
+): TroupeError {
   // Thrown after printing the help, when no command was given.
   const text = error.code === 'commander.help' ? 'no command was given' : error.message;
   const [said = '', guess] = text.replace(/^error: /, '').split('\n');
   const [, value, name, list] = notAllowed.exec(said) ?? [];
   if (value !== undefined && list !== undefined) {
-    const closest = closestName(value, list.split(', '));
+    const meant = namesMeant(value, list.split(', '));
     const next =
-      closest === undefined ? `use one of ${list}; see ${help}` : `did you mean ${closest}?`;
+      meant.length === 0
+        ? `use one of ${list}; see ${help}`
+        : `did you mean ${meant.join(' or ')}?`;
     const kind = `${/^[aeiou]/u.test(name ?? '') ? 'an' : 'a'} ${name}`;
     return usageError(`${printableLine(value, 100)} is not ${kind}; ${next}`);
   }
+  const [, absent] = /^missing required argument '(\w+)'/u.exec(said) ?? [];
+  if (absent !== undefined && choices !== undefined)
+    return usageError(`the ${absent} is missing; use one of ${choices.join(', ')}; see ${help}`);
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
   const next =
     meant === undefined ? `${asArgument(said, help)}see ${help}` : `did you mean ${meant}?`;

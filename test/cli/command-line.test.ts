@@ -36,6 +36,8 @@ describe('the command line', () => {
     [['call', 'db', 'echo', '--agrs', '{}'], "unknown option '--agrs'; did you mean --args?"],
     [['nonsense'], "unknown command 'nonsense'; see troupe --help"],
     [['completion', 'bsh'], 'bsh is not a shell; did you mean bash?'],
+    [['connect'], /^the host is missing; use one of claude-code, claude-desktop, cursor/],
+    [['connect', 'claude'], /^claude is not a host; did you mean claude-code or claude-desktop\?$/],
     [['connect', 'emacs'], /^emacs is not a host; use one of claude-code, claude-desktop, cursor/],
     [['stat'], "unknown command 'stat'; did you mean status?"],
     [['stauts'], "unknown command 'stauts'; did you mean status?"],

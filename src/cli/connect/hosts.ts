@@ -23,6 +23,10 @@ const hosts = {
   cursor: usual,
   vscode: { ...usual, key: 'servers', more: { type: 'stdio' } },
   codex: { ...usual, key: 'mcp_servers', isToml: true },
+  windsurf: usual,
+  gemini: usual,
+  qwen: usual,
+  kiro: usual,
   zed: { ...usual, key: 'context_servers', more: { source: 'custom' } },
 } as const satisfies Partial<Record<ProgramName, Omit<Host, 'file'>>>;
 

@@ -2,13 +2,14 @@
 
 import path from 'node:path';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
-import type { Problem } from '../../domain/settings.ts';
+import { isFolderScope, type Problem } from '../../domain/settings.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { isAgreed, isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
+import { sourcesOf } from '../launch.ts';
 import { isOfProject, replaceFile, textToEdit, writablePlace } from '../settings/target.ts';
 import { discoverSources, nothingFound, placeFactsOf } from './discover.ts';
 import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
@@ -90,8 +91,9 @@ export async function planTarget(
   { launch }: CliSession,
   file: string,
   sources: readonly ImportSource[],
-  isGated = false,
 ): Promise<Target> {
+  const scope = sourcesOf(launch).find((each) => each.file === file)?.scope;
+  const isGated = scope !== undefined && isFolderScope(scope);
   const place = await writablePlace(file, launch);
   const before = await textToEdit(place, `cannot add to ${file}`);
   const plan = await planImport(
@@ -106,28 +108,40 @@ async function readSources(
   { launch, host }: CliSession,
   from: string,
 ): Promise<readonly ImportSource[]> {
-  const program = programNames.find((name) => name === from);
-  const places =
-    program === undefined
-      ? [path.resolve(host.cwd, from)]
-      : placesOf(program, placeFactsOf({ launch, host }));
-  const found: ImportSource[] = [];
-  for (const file of places) {
-    const reading = await readSettingsFile(file);
-    if ('message' in reading) throw settingsError(`${file}: ${reading.message}`);
-    if ('text' in reading) found.push(defined({ file, text: reading.text, program }));
-  }
+  const isProgram = programNames.some((name) => name === from);
+  const file = path.resolve(host.cwd, from);
+  const named = isProgram ? [] : await readAll([{ file }]);
+  if (named.length > 0) return named;
+  // `claude` means both of its programs.
+  const programs = programNames.filter((name) => name === from || name.startsWith(`${from}-`));
+  const facts = placeFactsOf({ launch, host });
+  const places = programs.flatMap((program) =>
+    placesOf(program, facts).map((place) => ({ file: place, program })),
+  );
+  const found = await readAll(places);
   if (found.length > 0) return found;
-  if (program !== undefined)
+  if (programs.length > 0)
     throw settingsError(
-      `found no settings of ${program} in ${places.join(', ')}; pass the file to --from`,
+      `found no settings of ${programs.join(' or ')} in ${places.map((it) => it.file).join(', ')}; pass the file to --from`,
     );
   const closest = closestName(from, programNames);
   const next =
     closest === undefined
       ? `use a file or one of ${programNames.join(', ')}`
       : `did you mean "${closest}"?`;
-  throw settingsError(`file ${places.join('')} does not exist; ${next}`);
+  throw settingsError(`file ${file} does not exist; ${next}`);
+}
+
+async function readAll(
+  places: readonly Omit<ImportSource, 'text'>[],
+): Promise<readonly ImportSource[]> {
+  const found: ImportSource[] = [];
+  for (const place of places) {
+    const reading = await readSettingsFile(place.file);
+    if ('message' in reading) throw settingsError(`${place.file}: ${reading.message}`);
+    if ('text' in reading) found.push({ ...place, text: reading.text });
+  }
+  return found;
 }
 
 export async function write(

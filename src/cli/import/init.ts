@@ -6,6 +6,7 @@ import { quotedFor } from '../../policies/text/quoted.ts';
 import { approveWritten } from '../../runtime/approve-written.ts';
 import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
+import { hostNames } from '../connect/hosts.ts';
 import { flagsOf, type Launch, projectSettings, sourcesOf, troupeOptionsOf } from '../launch.ts';
 import { isOfProject } from '../settings/target.ts';
 import { counted } from '../show/counted.ts';
@@ -18,11 +19,14 @@ export interface InitFlags {
 }
 
 /** Runs `troupe init`. */
-export async function initSettings(session: CliSession, flags: InitFlags): Promise<number> {
+export async function initSettings(
+  session: CliSession,
+  flags: InitFlags & { readonly isStarting?: true },
+): Promise<number> {
   const { launch, output } = session;
   const { sources } = await discoverSources(session);
   const file = flags.scope === 'user' ? launch.userSettings : projectSettings(launch);
-  const target = await planTarget(session, file, sources, flags.scope !== 'user');
+  const target = await planTarget(session, file, sources);
   const { servers, text, ...plan } = target.plan;
   const count = servers.filter(({ action }) => action === 'add').length;
   const lines = [
@@ -42,7 +46,11 @@ export async function initSettings(session: CliSession, flags: InitFlags): Promi
   const document = { file, realPath: target.place, written: isWanted, servers, ...plan };
   output.document({ ...document, serve: serveWords(launch) });
   if (isWanted || (text === undefined && sources.length > 0))
-    output.lines(['', ...gatewayLines(launch)]);
+    output.lines([
+      '',
+      ...(flags.isStarting === true ? [] : ['run the servers with: troupe up']),
+      ...gatewayLines(launch),
+    ]);
   return 0;
 }
 
@@ -52,7 +60,7 @@ export async function offerSettings(session: CliSession): Promise<void> {
   session.output.lines([
     'there are no settings yet, but other programs on this machine have servers',
   ]);
-  await initSettings(session, {});
+  await initSettings(session, { isStarting: true });
 }
 
 /** Writes the file. The user has seen the servers, so those of the user's own programs are approved. */
@@ -87,8 +95,7 @@ function gatewayLines(launch: Launch): readonly string[] {
     .map((word) => quotedFor('shell', word))
     .join(' ');
   return [
-    'run the servers with: troupe up',
-    'let a program use them with troupe connect HOST (claude-code, claude-desktop, cursor, vscode, codex, zed), or add this yourself:',
+    `let a program use them with troupe connect HOST (${hostNames.join(', ')}), or add this yourself:`,
     `  claude mcp add troupe -- ${line}`,
     `  { "mcpServers": { "troupe": ${JSON.stringify({ command, args })} } }`,
   ];

@@ -29,6 +29,13 @@ export function closestName(word: string, names: Iterable<string>): string | und
   return closest?.name;
 }
 
+/** Returns the names that a word is the first part of, as `claude` of `claude-code`; else the closest one. */
+export function namesMeant(word: string, names: readonly string[]): readonly string[] {
+  const longer = names.filter((name) => name.startsWith(`${word.toLowerCase()}-`));
+  const closest = longer.length > 0 ? undefined : closestName(word, names);
+  return closest === undefined ? longer : [closest];
+}
+
 /** Returns the message about an unknown key, with the closest known one. */
 export function unknownKeyMessage(key: string, names: readonly string[]): string {
   const closest = closestName(key, names);

@@ -47,6 +47,16 @@ const files = {
     'home/.codex/config.toml',
     '# mine\nmodel = "m"\n\n[mcp_servers.a]\ncommand = "a" # a\n\n[other]\nx = 1\n',
   ],
+  windsurf: [
+    'home/.codeium/windsurf/mcp_config.json',
+    '{ "mcpServers": { "a": { "command": "a" } } }\n',
+  ],
+  gemini: [
+    'home/.gemini/settings.json',
+    '{\n  "theme": "x", // x\n  "mcpServers": { "a": { "command": "a" } }\n}\n',
+  ],
+  qwen: ['home/.qwen/settings.json', '{ "mcpServers": { "a": { "command": "a" } } }\n'],
+  kiro: ['home/.kiro/settings/mcp.json', '{\n  "mcpServers": { "a": { "command": "a" } }\n}\n'],
   zed: ['home/.config/zed/settings.json', '// Zed\n{\n  "vim": true, // v\n}\n'],
 } as const;
 

@@ -182,7 +182,8 @@ describe('troupe import', () => {
   it("writes a project's servers into the project, where they need approval", async () => {
     const folder = temporaryFolder();
     put(folder, 'home/.cursor/mcp.json', '{ "mcpServers": { "mine": { "command": "mine" } } }');
-    put(folder, 'project/.cursor/mcp.json', '{ "mcpServers": { "its": { "command": "its" } } }');
+    const its = { command: 'its', connectTimeoutMs: 20_000 };
+    put(folder, 'project/.cursor/mcp.json', JSON.stringify({ mcpServers: { its } }));
     const { exitCode, report } = await importHere(folder, '--from', 'cursor');
     expect(exitCode).toBe(0);
     expect(
@@ -191,6 +192,23 @@ describe('troupe import', () => {
       ['state/troupe.json', 'mine'],
       ['project/.mcp.json', 'its'],
     ]);
+    // A project's file cannot set it.
+    expect(readFileSync(path.join(folder, 'project/.mcp.json'), 'utf8')).not.toContain('Timeout');
+    expect(report.targets[1]?.warnings[0]?.message).toContain('"connectTimeoutMs" is left out');
+  });
+
+  it('reads all programs of one maker', async () => {
+    const folder = temporaryFolder();
+    put(folder, 'home/.claude.json', '{ "mcpServers": { "code": { "command": "code" } } }');
+    put(
+      folder,
+      'home/.config/Claude/claude_desktop_config.json',
+      '{ "mcpServers": { "desktop": { "command": "desktop" } } }',
+    );
+    const { exitCode, report } = await importHere(folder, '--from', 'claude');
+    expect(exitCode).toBe(0);
+    const names = report.targets.flatMap(({ servers }) => servers.map(({ name }) => name));
+    expect(names.toSorted()).toEqual(['code', 'desktop']);
   });
 
   it.each<[what: string, from: string, link: (folder: string) => void]>([

@@ -121,8 +121,11 @@ describe('troupe init', () => {
     run.type(answer);
     await run.printed('no servers yet');
     run.signal('SIGTERM');
-    await run.finished;
+    const { stdout } = await run.finished;
     expect(existsSync(file)).toBe(isWritten);
+    expect(stdout.includes('troupe connect HOST')).toBe(isWritten);
+    // That is what this command does.
+    expect(stdout).not.toContain('run the servers with');
   });
 });
 
