@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Catalog } from '../../src/domain/catalog.ts';
+import { type Catalog, type SideLists, sideLists } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
@@ -263,13 +263,15 @@ export interface CatalogEntry extends CatalogOwner {
  * were listed.
  */
 function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
-  const { tools, resources, resourceTemplates, prompts, instructions, completions } = catalog;
+  const { tools, instructions, completions, unlisted } = catalog;
+  const side = (list: keyof SideLists) =>
+    unlisted?.includes(list) === true ? undefined : catalog[list].map(wireForm);
   // In a fixed order, so that equal catalogs have equal digests.
   const lists = {
     tools: tools.map(wireForm),
-    resources: resources.map(wireForm),
-    resourceTemplates: resourceTemplates.map(wireForm),
-    prompts: prompts.map(wireForm),
+    resources: side('resources'),
+    resourceTemplates: side('resourceTemplates'),
+    prompts: side('prompts'),
   };
   const content = writeJson({ ...lists, instructions, completions });
   const digest = digestOf(content);
@@ -329,6 +331,7 @@ function readCatalog(value: Record<string, unknown>): Catalog {
       return typeof known === 'string' ? [] : [known.item];
     });
   };
+  const unlisted = sideLists.filter((name) => !Array.isArray(value[name]));
   return {
     tools: list(toolKind),
     resources: list(resourceKind),
@@ -337,6 +340,7 @@ function readCatalog(value: Record<string, unknown>): Catalog {
     ...(typeof instructions === 'string' &&
       instructions.length <= instructionsCharacters && { instructions }),
     completions: value['completions'] === true,
+    ...(unlisted.length > 0 && { unlisted }),
   };
 }
 

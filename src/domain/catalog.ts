@@ -46,6 +46,13 @@ export interface SideLists {
   readonly prompts: readonly ListedPrompt[];
 }
 
+/** The names of the lists other than tools. */
+export const sideLists = [
+  'resources',
+  'resourceTemplates',
+  'prompts',
+] as const satisfies readonly (keyof SideLists)[];
+
 /** Everything that one server announced. */
 export interface Catalog extends SideLists {
   /** The tools as the server announced them; digests are computed from these. */
@@ -56,6 +63,8 @@ export interface Catalog extends SideLists {
   readonly instructions?: string;
   /** Whether the server completes arguments of prompts and templates. */
   readonly completions: boolean;
+  /** The lists that the server has not sent yet; absent if it sent them all. */
+  readonly unlisted?: readonly (keyof SideLists)[];
 }
 
 interface Shown {

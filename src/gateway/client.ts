@@ -237,15 +237,15 @@ export class GatewayClient implements Audience {
     this.#light.get(id)?.abort();
   }
 
-  #offerList(method: string, list: (context: RequestContext) => Answer): void {
+  #offerList(method: string, kind: ListKind, list: (context: RequestContext) => Answer): void {
     this.server.setRequestHandler(method, { params: params.list }, async (_params, context) => {
-      await this.#gateway.firstLists();
+      await this.#gateway.firstLists(kind);
       return list(context);
     });
   }
 
   #offerTools(): void {
-    this.#offerList('tools/list', (context) => ({
+    this.#offerList('tools/list', 'tools', (context) => ({
       tools: this.#gateway.tools(
         this.#requests.canOpenPages(context),
         this.#requests.rendersApps(context),
@@ -268,8 +268,8 @@ export class GatewayClient implements Audience {
 
   #offerResources(canWatch: boolean): void {
     const { view, troupe } = this.#gateway;
-    this.#offerList('resources/list', () => ({ resources: view.resources() }));
-    this.#offerList('resources/templates/list', () => ({
+    this.#offerList('resources/list', 'resources', () => ({ resources: view.resources() }));
+    this.#offerList('resources/templates/list', 'resources', () => ({
       resourceTemplates: view.resourceTemplates(),
     }));
     this.server.setRequestHandler('resources/read', { params: params.read }, ({ uri }, context) =>
@@ -314,7 +314,7 @@ export class GatewayClient implements Audience {
 
   #offerPrompts(): void {
     const { view, troupe } = this.#gateway;
-    this.#offerList('prompts/list', () => ({ prompts: view.prompts() }));
+    this.#offerList('prompts/list', 'prompts', () => ({ prompts: view.prompts() }));
     this.server.setRequestHandler(
       'prompts/get',
       { params: params.prompt },

@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from '../domain/clock.ts';
-import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
+import { isAtRest, isUsable } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { waitOnce } from '../runtime/wait-once.ts';
@@ -79,7 +79,9 @@ export class Gateway {
   readonly #givingUp = new Set<() => void>();
   /** Cached, because modern clients need it for every request. */
   #identity: { readonly of: object; readonly is: GatewayIdentity } | undefined;
-  #firstLists: Promise<void> | undefined;
+  readonly #firstLists = new Map<ListKind, Promise<unknown>>();
+  /** When clients wait no longer for the first lists; set by the first that needs one. */
+  #firstListsUntil: number | undefined;
   #callsInFlight = 0;
   #isDraining = false;
 
@@ -148,10 +150,17 @@ export class Gateway {
     return canOpenPages && this.logins !== undefined ? this.logins.beside(all) : all;
   }
 
-  /** Resolves when the servers that were starting have listed their tools, or after a few seconds. */
-  firstLists(): Promise<void> {
-    this.#firstLists ??= this.#awaitFirstLists();
-    return this.#firstLists;
+  /** Resolves when the servers that were starting have sent this list, or after a few seconds. */
+  firstLists(kind: ListKind): Promise<unknown> {
+    const { clock, troupe } = this;
+    this.#firstListsUntil ??= clock.now() + firstListsMs;
+    const timeoutMs = Math.max(0, this.#firstListsUntil - clock.now());
+    const server = this.#only;
+    const lists =
+      this.#firstLists.get(kind) ??
+      troupe.listed(kind, { timeoutMs, ...(server !== undefined && { server }) });
+    this.#firstLists.set(kind, lists);
+    return lists;
   }
 
   /** Adds a receiver of notifications; returns how to remove it. */
@@ -160,18 +169,26 @@ export class Gateway {
     return () => this.#audiences.delete(audience);
   }
 
-  /** The identity for clients. With `only`, waits a while for that server. */
-  async identity(): Promise<GatewayIdentity> {
+  /**
+   * The identity for clients. With `only`, waits a while for that server. A client that introduces itself also
+   * waits for the first instructions, because it gets them only once.
+   */
+  async identity(isIntroduction = true): Promise<GatewayIdentity> {
     const only = this.#only;
-    if (only === undefined) {
-      const instructions = this.troupe.instructions();
-      if (this.#identity?.of !== instructions)
-        this.#identity = { of: instructions, is: identityOfAll(instructions) };
-      return this.#identity.is;
-    }
-    const profile = this.troupe.profile(only) ?? (await this.#awaitProfile(only));
-    if (profile === undefined) return unknownIdentity(only);
-    return identityOfOne(this.troupe, only, profile);
+    const profile =
+      only === undefined
+        ? undefined
+        : (this.troupe.profile(only) ?? (await this.#awaitProfile(only)));
+    // Instructions arrive with the tools.
+    if (isIntroduction) await this.firstLists('tools');
+    if (only !== undefined)
+      return profile === undefined
+        ? unknownIdentity(only)
+        : identityOfOne(this.troupe, only, profile);
+    const instructions = this.troupe.instructions();
+    if (this.#identity?.of !== instructions)
+      this.#identity = { of: instructions, is: identityOfAll(instructions) };
+    return this.#identity.is;
   }
 
   /**
@@ -241,42 +258,21 @@ export class Gateway {
     return this.#only === undefined || this.#only === server;
   }
 
-  #awaitFirstLists(): Promise<void> {
-    const isStarting = (): boolean =>
-      this.troupe
-        .snapshot()
-        .servers.some(
-          ({ name, state, catalog }) =>
-            this.#isShown(name) && catalog === 'none' && isOnItsWay(state),
-        );
-    return waitOnce(this.#within(firstListsMs), (wake) => {
+  /** Starts a dormant server; a server that the user stopped stays stopped. */
+  async #awaitProfile(server: string) {
+    if (this.troupe.status(server)?.state === 'dormant')
+      this.troupe.send({ type: 'server.start', server });
+    await waitOnce(this.#within(identityMs), (wake) => {
       const look = (): void => {
-        if (!isStarting()) wake();
+        const state = this.troupe.status(server)?.state;
+        // A server that is ready and did not identify itself never will.
+        const isOver = state !== undefined && (isAtRest(state) || isUsable(state));
+        if (isOver || this.troupe.profile(server) !== undefined) wake();
       };
       const end = this.troupe.on('status.changed', look);
       look();
       return end;
     });
-  }
-
-  /** Starts a dormant server; a server that the user stopped stays stopped. */
-  async #awaitProfile(server: string) {
-    if (this.troupe.status(server)?.state === 'dormant')
-      this.troupe.send({ type: 'server.start', server });
-    const rest = new AbortController();
-    const look = (): void => {
-      const state = this.troupe.status(server)?.state;
-      if (state !== undefined && isAtRest(state)) rest.abort();
-    };
-    const end = this.troupe.on('status.changed', look);
-    look();
-    try {
-      await this.troupe.waitFor(server, 'ready', { timeoutMs: identityMs, signal: rest.signal });
-    } catch {
-      // Statuses and calls report the failure; here only the server's name is missing.
-    } finally {
-      end();
-    }
     return this.troupe.profile(server);
   }
 }

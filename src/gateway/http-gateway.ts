@@ -146,10 +146,12 @@ class GatewayRequests {
     });
     this.#sessions = new HttpSessions(gateway);
     const modern = createMcpHandler(
-      async ({ authInfo }) => {
+      async ({ authInfo, requestInfo }) => {
         const user = authInfo?.extra?.['user'];
         const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
-        return new GatewayClient(gateway, await gateway.identity(), 'modern', connection).protocol;
+        const isIntroduction = requestInfo?.headers.get('mcp-method') === 'server/discover';
+        const identity = await gateway.identity(isIntroduction);
+        return new GatewayClient(gateway, identity, 'modern', connection).protocol;
       },
       {
         legacy: 'reject',

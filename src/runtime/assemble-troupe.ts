@@ -34,6 +34,7 @@ import type { Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { isApprovalOrder } from './user/approvals.ts';
 import { isReadyAgain, presentStatus, waitForRequired, waitForStatus } from './waits/for-status.ts';
 import { listedAgain } from './waits/list-refresh.ts';
+import { waitUntilListed } from './waits/listed.ts';
 
 export type { TroupeParts } from './root-actor.ts';
 
@@ -74,6 +75,7 @@ function views(services: Services) {
         isOver: () => progress.isOver(),
       });
     },
+    listed: (list, options) => waitUntilListed(services, list, options),
     status: (server) => board.status(server),
     usage: () => usageOf(services),
     server: (name) => serverHandle(name, board, report),

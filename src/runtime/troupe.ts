@@ -46,7 +46,7 @@ import type {
 } from '../domain/question.ts';
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
-import type { CallProgress, ServerProfile } from '../domain/session.ts';
+import type { CallProgress, ListName, ServerProfile } from '../domain/session.ts';
 import type { SettingsReport } from '../domain/settings.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tools/search.ts';
@@ -349,6 +349,12 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   prompts(): readonly ExposedPrompt[];
   /** Lists the servers' own instructions for their use, sorted by server. */
   instructions(): readonly ExposedInstructions[];
+  /**
+   * Resolves once no server is about to send this list for the first time: those that are starting
+   * have sent it, or failed. Instructions arrive with the tools. Resolves with false at the deadline,
+   * one minute by default, or when the signal is aborted. Never rejects.
+   */
+  listed(list: ListName, options?: WaitOptions & { readonly server?: string }): Promise<boolean>;
   /**
    * Returns a connected server's name, version and capabilities as it declared them. Undefined while
    * it is not connected.

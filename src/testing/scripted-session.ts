@@ -151,6 +151,7 @@ class Script implements SessionScript {
   readonly #wanted = new Set<AbortController>();
   #onConnected: ((outcome: ConnectOutcome) => void) | undefined;
   #onListed: ((outcome: ListOutcome) => void) | undefined;
+  readonly #onOffered = new Map<ListName, (outcome: ListOutcome) => void>();
   #unasked: ListOutcome | undefined;
   #onClosed: ((outcome: CloseOutcome) => void) | undefined;
 
@@ -178,9 +179,9 @@ class Script implements SessionScript {
     this.noteCommand('session.open');
   }
 
-  /** Only tools are listed on demand; `offer` hands over the other lists. */
+  /** Only tools are listed by a command; `offer` hands over the other lists. */
   takeList(list: ListName, answer: (outcome: ListOutcome) => void): void {
-    if (list !== 'tools') return;
+    if (list !== 'tools') return void this.#onOffered.set(list, answer);
     const unasked = this.#unasked;
     this.#unasked = undefined;
     if (unasked !== undefined) return answer(unasked);
@@ -196,7 +197,7 @@ class Script implements SessionScript {
     this.noteCommand('session.close');
   }
 
-  open({ profile, era = 'legacy', pid }: ScriptedOpening = {}): void {
+  open({ profile, era = 'legacy', pid, offers: asked = [] }: ScriptedOpening = {}): void {
     this.#expect('opening');
     this.state = 'open';
     const { actorId, server, session } = this.input;
@@ -219,7 +220,7 @@ class Script implements SessionScript {
     registry.opened(actorId, handle);
     handle.reconcileWatched();
     handle.reconcileLogLevel();
-    const offers = { resources: false, prompts: false };
+    const offers = { resources: asked.includes('resources'), prompts: asked.includes('prompts') };
     const at = this.#ports.clock.now();
     this.#onConnected?.({ type: 'connected', at, era, ...(pid !== undefined && { pid }), offers });
   }
@@ -243,6 +244,12 @@ class Script implements SessionScript {
   offer(lists: Partial<SideLists>): void {
     this.#expect('open');
     this.#ports.catalogs.putSide(this.input, lists);
+    const at = this.#ports.clock.now();
+    for (const [list, answer] of [...this.#onOffered]) {
+      if (lists[list as 'resources' | 'prompts'] === undefined) continue;
+      this.#onOffered.delete(list);
+      answer({ type: 'listed', at, count: 0, gap: null });
+    }
   }
 
   update(uri: string): void {

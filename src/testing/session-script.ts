@@ -15,6 +15,8 @@ export interface ScriptedOpening {
   readonly pid?: number;
   /** Default: the server does not identify itself. */
   readonly profile?: ServerProfile;
+  /** The lists that the server is asked for besides its tools, until `offer`. Default: none. */
+  readonly offers?: readonly ('resources' | 'prompts')[];
 }
 
 /** A call that waits for the test to answer it. */

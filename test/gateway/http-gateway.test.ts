@@ -191,18 +191,18 @@ describe("the gateway's lists", () => {
 
   it('initially wait briefly for starting servers', async () => {
     const there = await gatewayStage({ obedient: ['db'] });
-    const session = await openSession(there.url);
+    const waiting = there.gateway.firstLists('tools');
+    const opening = openSession(there.url);
+    const isEarly = await Promise.race([waiting.then(() => 'early'), there.advance(4_999)]);
+    expect(isEarly).not.toBe('early');
+    await there.advance(1);
+    await waiting;
+    const session = await opening;
     const ask = async (): Promise<string> => {
       const message = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
       return (await post(there.url, message, { 'mcp-session-id': session })).text();
     };
-    const waiting = there.gateway.firstLists();
-    const isEarly = await Promise.race([waiting.then(() => 'early'), there.advance(4_999)]);
-    expect(isEarly).not.toBe('early');
-    const answer = ask();
-    await there.advance(1);
-    await waiting;
-    expect(await answer).toContain('db__query');
+    expect(await ask()).toContain('db__query');
     expect(await ask()).not.toContain('web__query');
     there.sessions.of('web').open();
     there.sessions.of('web').list([tool('query')]);
@@ -212,7 +212,7 @@ describe("the gateway's lists", () => {
 
   it('resolve as soon as the starting servers have listed their tools', async () => {
     const there = await gatewayStage({ obedient: ['db'] });
-    const waiting = there.gateway.firstLists();
+    const waiting = there.gateway.firstLists('tools');
     there.sessions.of('web').open();
     there.sessions.of('web').list([tool('query')]);
     await waiting;

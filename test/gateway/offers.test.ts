@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-
+import { createStore, known } from '../runtime/catalog/stored-catalogs.ts';
 import type { Stage } from '../runtime/stage.ts';
-import { pong, servers } from '../runtime/stage.ts';
+import { pong, servers, tool } from '../runtime/stage.ts';
 import { connect, gatewayStage, listen, openSession, post } from './gateway-stage.ts';
 
 const note = { uri: 'note://all', name: 'notes', mimeType: 'text/plain' };
@@ -128,6 +128,90 @@ describe.each(['auto', 'legacy'] as const)("the servers' items (%s)", (mode) => 
       code: 7,
       data: { code: 'NOT_ALLOWED', server: 'db' },
     });
+  });
+});
+
+describe.each([undefined, 'db'])('in the first run, with --only %s', (only) => {
+  const profile = {
+    name: 'db',
+    version: '1',
+    capabilities: { tools: {}, prompts: {}, resources: {} },
+  };
+  const address = only === undefined ? `troupe://db/${note.uri}` : note.uri;
+  const greeting = only === undefined ? 'db__greet' : 'greet';
+
+  async function starting() {
+    const there = await gatewayStage({ ...(only !== undefined && { only }), obedient: ['web'] });
+    const db = there.sessions.of('db');
+    return { ...there, db, open: () => db.open({ profile, offers: ['resources', 'prompts'] }) };
+  }
+
+  it.each(['auto', 'legacy'] as const)(
+    'a client gets instructions and all lists (%s)',
+    async (mode) => {
+      const there = await starting();
+      const connecting = connect(there, mode);
+      there.open();
+      await there.settle();
+      there.db.list([tool('query')], { instructions: 'Read the notes first.' });
+      const client = await connecting;
+      expect(client.getInstructions()).toContain('Read the notes first.');
+      const [resources, templates, prompts] = [
+        client.listResources(),
+        client.listResourceTemplates(),
+        client.listPrompts(),
+      ];
+      // Lists of another kind do not wait for these.
+      await client.listTools();
+      there.db.offer({ resources: [note], resourceTemplates: [template] });
+      expect(await resources).toMatchObject({ resources: [{ uri: address }] });
+      expect(await templates).toMatchObject({ resourceTemplates: [{ name: 'note' }] });
+      there.db.offer({ prompts: [greet] });
+      expect(await prompts).toMatchObject({ prompts: [{ name: greeting }] });
+    },
+  );
+
+  it('a server that sends no list delays a client until the deadline', async () => {
+    const there = await starting();
+    there.open();
+    await there.settle();
+    const lists = (['tools', 'prompts'] as const).map((kind) => there.gateway.firstLists(kind));
+    const connecting = connect(there);
+    const isEarly = await Promise.race([...lists, connecting, there.advance(4_999)]);
+    expect(isEarly).toBeUndefined();
+    await there.advance(1);
+    const client = await connecting;
+    there.db.list([tool('query')]);
+    expect(await client.listPrompts()).toMatchObject({ prompts: [] });
+    expect(await client.listResources()).toMatchObject({ resources: [] });
+  });
+});
+
+describe('in a later run', () => {
+  it('a server with a stored catalog delays no list', async () => {
+    const { keepCatalogs } = createStore([known('db', 'query')]);
+    const there = await gatewayStage({ keepCatalogs, obedient: ['web'] });
+    const client = await connect(there);
+    expect(await client.listPrompts()).toMatchObject({ prompts: [] });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+      'db__query',
+      'web__query',
+    ]);
+  });
+
+  it('a server whose stored catalog lacks prompts is awaited for them', async () => {
+    const stored = known('db', 'query');
+    const catalog = { ...stored.catalog, unlisted: ['prompts'] as const };
+    const { keepCatalogs } = createStore([{ ...stored, catalog }]);
+    const there = await gatewayStage({ keepCatalogs, obedient: ['web'] });
+    const client = await connect(there);
+    expect(await client.listResources()).toMatchObject({ resources: [] });
+    const prompts = client.listPrompts();
+    const db = there.sessions.of('db');
+    db.open({ offers: ['prompts'] });
+    db.list([tool('query')]);
+    db.offer({ prompts: [greet] });
+    expect(await prompts).toMatchObject({ prompts: [{ name: 'db__greet' }] });
   });
 });
 

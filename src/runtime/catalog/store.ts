@@ -1,11 +1,17 @@
 import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
-import { type Catalog, emptyCatalog, type SideLists } from '../../domain/catalog.ts';
+import { type Catalog, emptyCatalog, type SideLists, sideLists } from '../../domain/catalog.ts';
 import type { EraVerdict } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+
+/** Nothing is known of the server. */
+const unknownCatalog: Catalog = {
+  ...emptyCatalog,
+  unlisted: sideLists,
+};
 
 /** The other parts of a troupe that its catalogs use. */
 export interface CatalogsPorts extends SharedPorts {
@@ -34,20 +40,23 @@ export class CatalogStore {
 
   /** Replaces the tools and what arrived with them; the other lists stay. */
   put(server: string, generation: string, head: Omit<Catalog, keyof SideLists>): void {
-    const { resources, resourceTemplates, prompts } = this.get(server, generation);
-    this.#keep(server, generation, { ...head, resources, resourceTemplates, prompts });
+    const { resources, resourceTemplates, prompts, unlisted } = this.get(server, generation);
+    const side = { resources, resourceTemplates, prompts, ...(unlisted && { unlisted }) };
+    this.#keep(server, generation, { ...head, ...side });
     this.#onPut(server);
   }
 
   putSide(server: string, generation: string, lists: Partial<SideLists>): void {
-    const before = this.get(server, generation);
+    const { unlisted = [], ...before } = this.get(server, generation);
     const { resources, resourceTemplates, prompts } = before;
     const present: SideLists = { resources, resourceTemplates, prompts };
     const after = { ...present, ...lists };
+    const left = unlisted.filter((list) => !Object.hasOwn(lists, list));
     // An equal list keeps its identity, by which others compare.
-    if (equalData(present, after)) return;
+    if (left.length === unlisted.length && equalData(present, after)) return;
     this.#keep(server, generation, {
       ...before,
+      ...(left.length > 0 && { unlisted: left }),
       resources: equalData(resources, after.resources) ? resources : after.resources,
       resourceTemplates: equalData(resourceTemplates, after.resourceTemplates)
         ? resourceTemplates
@@ -66,7 +75,7 @@ export class CatalogStore {
 
   /** Returns an empty catalog for an unknown generation. */
   get(server: string, generation: string): Catalog {
-    return this.#catalogs.get(keyOf({ server, generation })) ?? emptyCatalog;
+    return this.#catalogs.get(keyOf({ server, generation })) ?? unknownCatalog;
   }
 
   forget(server: string, generation: string): void {

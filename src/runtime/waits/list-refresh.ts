@@ -3,6 +3,7 @@ import type { SnapshotFrom } from 'xstate';
 import type { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
+import type { ListName } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { Services } from '../services.ts';
@@ -11,12 +12,12 @@ import type { ServerSnapshot } from '../status/status-of.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 
-type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
+export type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
 // Half a minute for the list, which is its default deadline, and a moment for a list that just ended.
 const defaultTimeoutMs = 35_000;
 
-const lists = ['tools', 'resources', 'prompts'] as const;
+const allLists: readonly ListName[] = ['tools', 'resources', 'prompts'];
 
 /**
  * Sends the request to list again, and waits until the server has answered for all its lists.
@@ -63,7 +64,7 @@ function usable(server: string, view: ServerView | undefined) {
 }
 
 /** Returns whether a list is being fetched, or will be because the request came during a list. */
-function isListing(session: SessionRef): boolean {
+export function isListing(session: SessionRef, lists: readonly ListName[] = allLists): boolean {
   const { children } = session.getSnapshot();
   return lists.some((list) => {
     const refresh = children[list]?.getSnapshot() as

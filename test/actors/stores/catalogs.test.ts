@@ -109,6 +109,13 @@ describe('stored catalogs', () => {
     expect(problems).toEqual([]);
   });
 
+  it('tell an empty list from one that the server has not sent yet', async () => {
+    const catalog = { ...entryOf('db').catalog, resources: [], prompts: [], unlisted: ['prompts'] };
+    const entry = entryOf('db', { catalog: catalog as CatalogEntry['catalog'] });
+    await stored(entry);
+    expect(await load()).toEqual([entry]);
+  });
+
   it('are private files in a private folder', async () => {
     await stored(entryOf('db'));
     expect(statSync(fileOf('db')).mode & 0o777).toBe(0o600);
