@@ -295,7 +295,7 @@ export function completed(method: string, result: Answered, mayAsk: boolean): An
   if (type === 'input_required' && mayAsk) {
     const asked = isRecord(result['inputRequests']) ? result['inputRequests'] : {};
     if (Object.keys(asked).length > 0 || typeof result['requestState'] === 'string')
-      return { ...result, inputRequests: asked };
+      return keepNumbers({ ...result, inputRequests: asked }, result);
     const why = 'it asks for input without a question or a state';
     throw invalid(method, why);
   }

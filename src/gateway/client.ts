@@ -10,12 +10,15 @@ import {
   Server,
   type ServerContext,
   type ServerOptions,
+  type Transport,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { keepNumbers } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { ClientRequests, ignore, inputRequiredIn, levelOf } from './client-requests.ts';
+import { keepNumbersIn, keepNumbersOf } from './exact-numbers.ts';
 import { LightCall, type PlainRequest, type RequestContext } from './fast-call.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
@@ -30,7 +33,8 @@ const params = {
   }),
   call: z.looseObject({
     name: z.string().min(1),
-    arguments: z.record(z.string(), z.unknown()).optional(),
+    // Not a record, which would be copied without the texts of its numbers.
+    arguments: z.custom<Record<string, unknown>>(isRecord, 'expected an object').optional(),
   }),
   read: z.looseObject({ uri: z.string().min(1) }),
   prompt: z.looseObject({
@@ -80,12 +84,22 @@ let clientCount = 0;
 type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
 /**
- * Passes on the results of tools as they are. The SDK would refuse content of a type that it does not know, as
- * if the client's arguments were at fault, although the tool has run.
+ * Passes on numbers, and the results of tools, as they are. The SDK would refuse content of a type that it does
+ * not know, as if the client's arguments were at fault, although the tool has run.
  */
-class PlainResults extends Server {
+class PlainServer extends Server {
+  override connect(transport: Transport): Promise<void> {
+    keepNumbersOf(transport);
+    return super.connect(transport);
+  }
+
   protected override _wrapHandler(method: string, handler: Handler): Handler {
-    if (method !== 'tools/call') return super._wrapHandler(method, handler);
+    const checked = super._wrapHandler(method, handler);
+    return keepNumbersIn(method === 'tools/call' ? this.#unchecked(handler) : checked);
+  }
+
+  #unchecked(handler: Handler): Handler {
+    const method = 'tools/call';
     return async (request, context) => {
       let result: Result | undefined;
       const checked = super._wrapHandler(method, async (...given) => {
@@ -106,7 +120,7 @@ class ProtocolServer extends McpServer {
 
   constructor(gateway: Gateway, info: GatewayIdentity['info'], options: ServerOptions) {
     super(info, options);
-    this.server = new PlainResults(info, options);
+    this.server = new PlainServer(info, options);
     this.#gateway = gateway;
   }
 
@@ -280,7 +294,8 @@ export class GatewayClient implements Audience {
           const { result } = await troupe.readResource(server, name, options);
           const wanted = inputRequiredIn(result);
           if (wanted !== undefined) return wanted;
-          return { ...result, contents: view.contents(server, result.contents) };
+          const contents = view.contents(server, result.contents);
+          return keepNumbers({ ...result, contents }, result);
         },
       ),
     );
@@ -328,11 +343,13 @@ export class GatewayClient implements Audience {
             if (wanted !== undefined) return wanted;
             const messages = result.messages.map((message) => {
               const { content } = message;
-              return isRecord(content)
-                ? { ...message, content: view.blocks(server, [content])[0] }
-                : message;
+              if (!isRecord(content)) return message;
+              return keepNumbers(
+                { ...message, content: view.blocks(server, [content])[0] },
+                message,
+              );
             });
-            return { ...result, messages };
+            return keepNumbers({ ...result, messages }, result);
           },
         ),
     );
@@ -352,7 +369,8 @@ export class GatewayClient implements Audience {
             const request = { ref: meant.ref, argument, ...given };
             const { result } = await troupe.complete(meant.server, request, options);
             const values = [...result.completion.values];
-            return { ...result, completion: { ...result.completion, values } };
+            const completion = keepNumbers({ ...result.completion, values }, result.completion);
+            return keepNumbers({ ...result, completion }, result);
           },
         ),
     );

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../../actors/host/slow-readers.ts';
 import { writeJson } from '../policies/exact-json.ts';
 import { isNoteEvent } from './droppable-messages.ts';
+import { chunkWithoutMarks } from './exact-numbers.ts';
 import type { LightAnswer } from './http-sessions.ts';
 
 // The headers that the protocol uses. The token is not passed on.
@@ -76,9 +77,10 @@ export async function sendWeb(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
+      const chunk = chunkWithoutMarks(value);
       // Chunks are inspected only for a client that lags; nearly all are written as they are.
-      if (outbox.lags(response) && isNoteEvent(value)) outbox.note(response, value);
-      else outbox.write(response, value);
+      if (outbox.lags(response) && isNoteEvent(chunk)) outbox.note(response, chunk);
+      else outbox.write(response, chunk);
     }
   } finally {
     gone.removeEventListener('abort', leave);

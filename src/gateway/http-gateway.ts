@@ -17,6 +17,7 @@ import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient, sessionlessClients } from './client.ts';
 import { ignore } from './client-requests.ts';
+import { noteBody } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import { HttpSessions } from './http-sessions.ts';
@@ -285,6 +286,7 @@ class GatewayRequests {
       return this.outbox.bound(response);
     }
     const web = webRequest(request, gone);
+    noteBody(web, body);
     if (!(await isLegacyRequest(web, body))) {
       const unwatch = watchAll(this.#gateway, listened ?? []);
       try {

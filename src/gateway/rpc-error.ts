@@ -2,6 +2,7 @@
 
 import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { keepNumbers } from '../policies/exact-json.ts';
 import { printableLine } from '../policies/text/printable.ts';
 
 export const invalidParams = -32_602;
@@ -78,10 +79,9 @@ export function failedCall(error: unknown): Record<string, unknown> {
 export function failedRequest(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   const failed = troupeErrorOf(error);
-  return new RpcError(rpcCodeOf(failed), failed.message, {
-    ...failed.rpcData,
-    ...failed.toJSON(),
-  });
+  const { rpcData = {} } = failed;
+  const data = keepNumbers({ ...rpcData, ...failed.toJSON() }, rpcData);
+  return new RpcError(rpcCodeOf(failed), failed.message, data);
 }
 
 /**

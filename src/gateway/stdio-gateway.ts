@@ -11,9 +11,11 @@ import { type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/ser
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
+import { LineReader } from '../../actors/transports/stdio/lines.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
 import { isNote } from './droppable-messages.ts';
+import { readMessage, withoutMarks } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
 import { maxBodyBytes } from './request-guard.ts';
 import { addressesIn, Listening } from './resource-subscriptions.ts';
@@ -49,7 +51,7 @@ export function startStdioGateway(
   );
   const clients = new Set<GatewayClient>();
   const listening = new Listening(gateway);
-  const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize: maxBodyBytes });
+  const transport = new ExactTransport(stdin, stdout);
   const handle = serveStdio(
     async ({ era }) => {
       const client = new GatewayClient(gateway, await gateway.identity(), era, {
@@ -77,7 +79,7 @@ export function startStdioGateway(
   // Replaces the SDK's `send`, which waits for the host with every message and buffers without limit.
   transport.send = (message) => {
     if (stdout.destroyed) return Promise.reject(new Error('Not connected'));
-    const line = serializeMessage(message);
+    const line = withoutMarks(serializeMessage(message));
     if (isNote(message)) outbox.note(stdout, line);
     else outbox.write(stdout, line);
     return Promise.resolve();
@@ -92,6 +94,31 @@ export function startStdioGateway(
       await handle.close();
     },
   };
+}
+
+/** Reads numbers as they are written; the SDK's transport does not. */
+class ExactTransport extends StdioServerTransport {
+  readonly #lines = new LineReader(maxBodyBytes, {
+    onLine: (line) => this.#onLine(line),
+    onSkipping: () => this.#end(),
+    onTooLong: () => this.#end(),
+    onSkipped: () => undefined,
+  });
+  override _ondata = (chunk: Buffer): void => this.#lines.push(chunk);
+
+  #onLine(line: string): void {
+    try {
+      this.onmessage?.(readMessage(line));
+    } catch (error) {
+      // As with the SDK, what is not JSON is noise.
+      if (error instanceof Error && !(error instanceof SyntaxError)) this.onerror?.(error);
+    }
+  }
+
+  #end(): void {
+    this.onerror?.(new Error(`a message exceeds the limit of ${maxBodyBytes} bytes`));
+    void this.close();
+  }
 }
 
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';

@@ -11,6 +11,7 @@ import type {
 } from '../domain/catalog.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { keepNumbers } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
@@ -102,7 +103,9 @@ export function createView(troupe: Troupe, only: string | undefined): View {
       only === undefined ? blocks.map((block) => withAddress(server, block)) : blocks,
     contents: (server, contents) =>
       contents.map((each) =>
-        typeof each['uri'] === 'string' ? { ...each, uri: addressOf(server, each['uri']) } : each,
+        typeof each['uri'] === 'string'
+          ? keepNumbers({ ...each, uri: addressOf(server, each['uri']) }, each)
+          : each,
       ),
   };
 }
@@ -122,14 +125,14 @@ export function refOf(
 
 /** A server's result, with URIs as clients see them. */
 export function shownResult(view: View, server: string, result: ToolResult): Item {
-  return { ...result, content: view.blocks(server, result.content) };
+  return keepNumbers({ ...result, content: view.blocks(server, result.content) }, result);
 }
 
 /** A tool as callers see it, without our additions. */
 function toolItem(name: string, exposed: ExposedTool): Item {
   const { server: _server, tool: _tool, traits: _traits, ...shown } = exposed;
   const { appOnly: _appOnly, catalog: _catalog, ...tool } = shown;
-  return wireForm({ ...tool, name });
+  return wireForm(keepNumbers({ ...tool, name }, exposed));
 }
 
 /** The item as its server announced it, without our additions, except for `own`. */
@@ -138,7 +141,7 @@ function shownItem(
   own: Item,
 ): Item {
   const { server: _server, catalog: _catalog, ...item } = listed;
-  return wireForm({ ...item, ...own });
+  return wireForm(keepNumbers({ ...item, ...own }, listed));
 }
 
 /** Guesses the server of an unknown name, which may belong to a server that is still starting. */
@@ -215,8 +218,9 @@ function readAddress(address: string): Meant {
 function withAddress(server: string, block: Item): Item {
   const { type, uri, resource } = block;
   if (type === 'resource_link' && typeof uri === 'string')
-    return { ...block, uri: addressFor(server, uri) };
-  if (type === 'resource' && isRecord(resource) && typeof resource['uri'] === 'string')
-    return { ...block, resource: { ...resource, uri: addressFor(server, resource['uri']) } };
-  return block;
+    return keepNumbers({ ...block, uri: addressFor(server, uri) }, block);
+  if (type !== 'resource' || !isRecord(resource) || typeof resource['uri'] !== 'string')
+    return block;
+  const shown = keepNumbers({ ...resource, uri: addressFor(server, resource['uri']) }, resource);
+  return keepNumbers({ ...block, resource: shown }, block);
 }

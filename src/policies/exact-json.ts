@@ -193,7 +193,7 @@ function isHolder(value: unknown): value is Record<string, unknown> {
 }
 
 /** Returns whether a value that is known not to contain itself holds numbers with texts. */
-function holdsNumberTexts(value: unknown): boolean {
+export function holdsNumberTexts(value: unknown): boolean {
   if (!hasTexts) return false;
   const open = isHolder(value) ? [value] : [];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -258,6 +258,8 @@ function unwritableAt(
   const isList = Array.isArray(value);
   for (const [key, part] of isList ? [...value.entries()] : Object.entries(value)) {
     if (part === undefined && !isList) continue;
+    // JSON can hold a number that JavaScript cannot.
+    if (numberTextAt(value, key) !== undefined) continue;
     const isPlain = typeof part === 'string' || typeof part === 'boolean' || part === null;
     const found = isPlain
       ? undefined

@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 
 import type { OutboxLimits } from '../../actors/host/slow-readers.ts';
 import { startStdioGateway } from '../../src/gateway/stdio-gateway.ts';
+import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { type GatewayStage, type GatewayStageOptions, gatewayStage } from './gateway-stage.ts';
 
 export type Line = Readonly<Record<string, unknown>> & {
@@ -56,7 +57,7 @@ export async function stdioStage(
     const lines = `${rest}${chunk.toString('utf8')}`.split('\n');
     rest = lines.pop() ?? '';
     for (const text of lines) {
-      const line = JSON.parse(text) as Line;
+      const line = parseJson(text) as Line;
       if (!('method' in line)) answers.get(line['id'])?.(line);
       else if (wanted.length > 0) wanted.shift()?.(line);
       else news.push(line);
@@ -64,7 +65,7 @@ export async function stdioStage(
   });
   let count = 1_000;
   const write = (message: object): void =>
-    void stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    void stdin.write(`${writeJson({ jsonrpc: '2.0', ...message })}\n`);
   const begin: StdioStage['begin'] = (id, method, params = {}) =>
     write({ id, method, params: era === 'modern' ? { _meta: envelope, ...params } : params });
   const ask: StdioStage['ask'] = (method, params) => {

@@ -1,5 +1,6 @@
 /** What passes the gateway without a change, seen by clients that are not of the SDK. */
 
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import {
@@ -10,8 +11,12 @@ import {
 } from '../../actors/session/catalog/items.ts';
 import type { ListKind } from '../../actors/session/catalog/list.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
+import { keepNumbers, parseJson, writeJson } from '../../src/policies/exact-json.ts';
+import { isRecord } from '../../src/policies/is-record.ts';
 import { pong, type Stage } from '../runtime/stage.ts';
+import { jsonText, objectText } from '../support/json-texts.ts';
 import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
+import { stdioStage } from './stdio-stage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -63,6 +68,10 @@ function announcing(there: Stage): void {
   });
 }
 
+function withMeta(meta: unknown, envelope: Fields): Fields {
+  return isRecord(meta) ? keepNumbers({ ...meta, ...envelope }, meta) : envelope;
+}
+
 /** Sends requests in one era, without an SDK that checks the answers. */
 async function asker(
   { url }: Pick<GatewayStage, 'url'>,
@@ -75,24 +84,26 @@ async function asker(
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': own,
     };
+    const named = params['name'] ?? params['uri'];
     const modern = {
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': method,
-      ...(typeof params['name'] === 'string' && { 'mcp-name': params['name'] }),
+      ...(typeof named === 'string' && { 'mcp-name': named }),
     };
+    const { _meta: meta } = params;
     const response = await post(
       url,
-      {
+      writeJson({
         jsonrpc: '2.0',
         id: 7,
         method,
-        params: session === undefined ? { ...params, _meta: envelope } : params,
-      },
+        params: session === undefined ? { ...params, _meta: withMeta(meta, envelope) } : params,
+      }),
       session === undefined ? modern : { 'mcp-session-id': session },
     );
     const text = await response.text();
     const data = text.startsWith('{') ? text : (/^data: (\{.*)$/mu.exec(text)?.[1] ?? '{}');
-    return JSON.parse(data) as Fields;
+    return parseJson(data) as Fields;
   };
 }
 
@@ -168,5 +179,120 @@ describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era)
     expect(there.troupe.logs('db')?.map(({ line }) => line)).toContainEqual(
       expect.stringContaining('the descriptions of 1 of its tools are cut'),
     );
+  });
+});
+
+/** Numbers that JavaScript holds or writes differently. */
+const exact =
+  '{"id":1915883588174806058,"inf":1e400,"dec":0.12345678901234567890,"one":1.0,"neg":-0.0,"list":[12e3,{"v":1.10}]}';
+
+const ways = (['legacy', 'modern'] as const).flatMap((era) =>
+  (['stdio', 'HTTP'] as const).map((way) => ({ era, way })),
+);
+
+/** A stage, and a client of an era that asks over this way. */
+async function numbersStage(
+  { era, way }: (typeof ways)[number],
+  options: Parameters<typeof gatewayStage>[0] = {},
+) {
+  if (way === 'stdio') {
+    const there = await stdioStage(era, options);
+    return { there, ask: (method: string, params?: Fields) => there.ask(method, params) };
+  }
+  const there = await gatewayStage(options);
+  return { there, ask: await asker(there, era) };
+}
+
+describe.each(ways)('for a client of the $era era over $way', (way) => {
+  const runs = { numRuns: 40 };
+
+  it('the numbers of arguments, metadata and results are those that were written', async () => {
+    const { there, ask } = await numbersStage(way);
+    const isSame = fc.asyncProperty(objectText, jsonText, async (given, result) => {
+      const answer = ask('tools/call', {
+        name: 'db__query',
+        arguments: parseJson(given) as Fields,
+        _meta: parseJson('{"tenant":1.10}'),
+      });
+      const call = await there.nextCall('db');
+      expect(writeJson(call.args)).toBe(given);
+      expect(writeJson((call as unknown as { options: { meta: Fields } }).options.meta)).toContain(
+        '"tenant":1.10',
+      );
+      const parts = [
+        `"content":[{"type":"text","text":"","extra":${result}}]`,
+        `"structuredContent":${result}`,
+        '"total":1.0',
+        `"_meta":{"sum":${result},"one":1.0`,
+      ];
+      call.answer(parseJson(`{${parts.join()}}}`) as Fields);
+      const line = writeJson(await answer);
+      for (const part of parts) expect(line).toContain(part);
+    });
+    await fc.assert(isSame, runs);
+  });
+
+  it.each([{}, { only: 'db' }])(
+    'the numbers of lists are those that were written: %j',
+    async (options) => {
+      const prepare = (there: Stage): void => {
+        const item = parseJson(`{
+        "name":"one", "uri":"note://one", "size":1.0, "uriTemplate":"note://{a}",
+        "inputSchema":{"type":"object","maximum":9223372036854775807,"properties":{"a":${exact}}},
+        "outputSchema":{"type":"object","maximum":9223372036854775807,"properties":{"a":${exact}}},
+        "annotations":{"priority":1.0,"x":${exact}}, "arguments":[{"name":"a","x":1.0,"y":${exact}}],
+        "_meta":${exact}, "x-more":1.0, "x-most":${exact}
+      }`);
+        there.tools.set('db', read(toolKind, item) as ListedTool[]);
+        there.sessions.of('db').notify();
+        there.sessions.of('db').offer({
+          resources: read(resourceKind, item),
+          resourceTemplates: read(templateKind, item),
+          prompts: read(promptKind, item),
+        });
+      };
+      const { ask } = await numbersStage(way, { ...options, prepare });
+      const common = [`"_meta":${exact}`, '"x-more":1.0', `"x-most":${exact}`];
+      const schema = `{"type":"object","maximum":9223372036854775807,"properties":{"a":${exact}}}`;
+      const annotations = `"annotations":{"priority":1.0,"x":${exact}}`;
+      for (const [method, parts] of Object.entries({
+        'tools/list': [`"inputSchema":${schema}`, `"outputSchema":${schema}`, annotations],
+        'resources/list': ['"size":1.0', annotations],
+        'resources/templates/list': [annotations],
+        'prompts/list': [`"x":1.0,"y":${exact}`],
+      })) {
+        const line = writeJson(await ask(method));
+        for (const part of [...common, ...parts]) expect(line).toContain(part);
+      }
+    },
+  );
+
+  it('the numbers of resources, prompts and completions are those that were written', async () => {
+    const { there, ask } = await numbersStage(way);
+    const ends = `"x-one":1.0,"_meta":{"one":1.0,"all":${exact}`;
+    for (const [method, params, parts] of [
+      [
+        'resources/read',
+        { uri: 'troupe://db/note://all' },
+        [`"contents":[{"uri":"note://all","text":"","one":1.0,"_meta":${exact}}]`],
+      ],
+      [
+        'prompts/get',
+        { name: 'db__greet' },
+        [
+          `"messages":[{"role":"user","one":1.0,"content":{"type":"resource","one":1.0,"resource":{"uri":"note://all","text":"","one":1.0}}}]`,
+        ],
+      ],
+      [
+        'completion/complete',
+        { ref: { type: 'ref/prompt', name: 'db__greet' }, argument: { name: 'a', value: '' } },
+        ['"completion":{"values":[],"total":1.0}'],
+      ],
+    ] as const) {
+      const answer = ask(method, params);
+      (await there.nextCall('db')).answer(parseJson(`{${parts.join()},${ends}}}`) as Fields);
+      const line = writeJson(await answer).replaceAll('troupe://db/', '');
+      for (const part of [...parts, ends]) expect(line).toContain(part);
+    }
   });
 });

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 
+import type { ToolResult } from '../../src/domain/tool.ts';
+import { forwardedMeta } from '../../src/policies/calls/request-meta.ts';
 import {
   graftNumbers,
   holdsInexact,
@@ -10,53 +12,16 @@ import {
   unwritablePart,
   writeJson,
 } from '../../src/policies/exact-json.ts';
-
-const digits = fc.string({
-  unit: fc.constantFrom('0', '1', '5', '9'),
-  minLength: 1,
-  maxLength: 24,
-});
-/** Every text of a number that JSON allows. */
-const literal = fc
-  .tuple(
-    fc.constantFrom('', '-'),
-    fc.oneof(
-      fc.constant('0'),
-      fc.tuple(fc.integer({ min: 1, max: 9 }), digits).map((parts) => parts.join('')),
-    ),
-    fc.oneof(
-      fc.constant(''),
-      digits.map((part) => `.${part}`),
-    ),
-    fc.constantFrom('', 'e1', 'E+03', 'e-7', 'e400'),
-  )
-  .map((parts) => parts.join(''));
-const { json } = fc.letrec<{ json: string }>((tie) => ({
-  json: fc.oneof(
-    { maxDepth: 4 },
-    literal,
-    fc.string().map((value) => JSON.stringify(value)),
-    fc.constantFrom('true', 'null', '""', '"\\\\"', '"1.10"'),
-    fc.array(tie('json'), { maxLength: 4 }).map((parts) => `[${parts.join(',')}]`),
-    fc
-      .uniqueArray(
-        fc.tuple(fc.string({ unit: fc.constantFrom('a', 'b', '"', '\\', 'é') }), tie('json')),
-        {
-          maxLength: 4,
-          selector: ([key]) => key,
-        },
-      )
-      .map(
-        (members) =>
-          `{${members.map(([key, part]) => `${JSON.stringify(key)}:${part}`).join(',')}}`,
-      ),
-  ),
-}));
+import { cutTexts } from '../../src/policies/results/content.ts';
+import { redactData } from '../../src/policies/text/redact-words.ts';
+import { announcedAs, madeFrom } from '../../src/policies/tools/announced.ts';
+import { printableSchema } from '../../src/policies/tools/schema-words.ts';
+import { jsonText, numberText } from '../support/json-texts.ts';
 
 describe('JSON that keeps its numbers', () => {
   it('writes every text as it was read', () => {
     fc.assert(
-      fc.property(json, (text) => {
+      fc.property(jsonText, (text) => {
         expect(writeJson(parseJson(`[${text}]`))).toBe(`[${text}]`);
       }),
       { numRuns: 2_000 },
@@ -65,7 +30,7 @@ describe('JSON that keeps its numbers', () => {
 
   it('reads the same values as JSON.parse', () => {
     fc.assert(
-      fc.property(json, (text) => {
+      fc.property(jsonText, (text) => {
         expect(parseJson(text)).toEqual(JSON.parse(text));
       }),
     );
@@ -73,7 +38,7 @@ describe('JSON that keeps its numbers', () => {
 
   it('finds every number that JavaScript writes differently', () => {
     fc.assert(
-      fc.property(literal, (text) => {
+      fc.property(numberText, (text) => {
         expect(holdsInexact(text)).toBe(String(Number(text)) !== text);
       }),
       { numRuns: 5_000 },
@@ -90,6 +55,37 @@ describe('JSON that keeps its numbers', () => {
     deep['a'] = 2;
     expect(writeJson(deep, 1)).toContain('"a": 2,');
     expect(numberTextAt(from, 'a')).toBe('1.10');
+  });
+
+  it.each<[string, (value: Record<string, unknown>) => unknown, string, string]>([
+    ['metadata', forwardedMeta, '{"tenant":1.10,"progressToken":1.0}', '{"tenant":1.10}'],
+    ['redacted data', redactData, '{"a":1.10,"b":[2.0,"x"]}', '{"a":1.10,"b":[2.0,"x"]}'],
+    [
+      'printable schemas',
+      (schema) => printableSchema(schema, { description: 0, title: 9 }),
+      '{"default":1.10,"description":"x","enumNames":[1.0,"a\\u200b"]}',
+      '{"default":1.10,"enumNames":[1.0,"a"]}',
+    ],
+    [
+      'announced items',
+      (item) => announcedAs(madeFrom({ ...item }, item)),
+      '{"size":1.0,"extra":{"a":1.10},"arguments":[{"name":"a","extra":{"b":2.0}}]}',
+      '{"a":1.10,"size":1.0,"arguments":[{"b":2.0,"name":"a"}]}',
+    ],
+    [
+      'cut texts',
+      (result) => cutTexts(result as unknown as ToolResult, 1)?.withNote('cut'),
+      '{"content":[{"type":"text","text":"abc","v":1.0}],"total":1.10}',
+      '{"content":[{"type":"text","text":"a","v":1.0},{"type":"text","text":"cut"}],"total":1.10}',
+    ],
+    [
+      'cut resources',
+      (result) => cutTexts(result as unknown as ToolResult, 1)?.withNote('cut'),
+      '{"content":[{"type":"resource","v":2.0,"resource":{"text":"abc","v":3.0}}]}',
+      '{"content":[{"type":"resource","v":2.0,"resource":{"text":"a","v":3.0}},{"type":"text","text":"cut"}]}',
+    ],
+  ])('keeps the numbers of %s', (_what, copy, text, kept) => {
+    expect(writeJson(copy(parseJson(text) as Record<string, unknown>))).toBe(kept);
   });
 
   it('keeps the order of JSON.stringify for number-like keys, and skips what it skips', () => {
@@ -113,6 +109,7 @@ describe('JSON that keeps its numbers', () => {
       'd is NaN',
     ],
     [{ a: undefined, b: new Date(0), c: [null, 'x', true, 1.5] }, undefined],
+    [parseJson('{"a":1e400,"b":[-1e400,1.10]}'), undefined],
   ])('names what JSON cannot hold: %#', (value, why) => {
     expect(unwritablePart(value)).toBe(why);
   });

@@ -19,7 +19,7 @@ import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
 import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
 import { verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
 import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
-import { unwritablePart } from '../../../src/policies/exact-json.ts';
+import { keepNumbers, unwritablePart } from '../../../src/policies/exact-json.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
@@ -275,14 +275,14 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     );
   }
 
-  #metaOf({ meta }: Outgoing, round: InputRound | undefined): Outgoing['meta'] {
+  #metaOf({ meta = {} }: Outgoing, round: InputRound | undefined): Outgoing['meta'] {
     const level = this.#isLogging ? this.#setup.logLevel() : undefined;
-    return {
-      ...meta,
+    const own = {
       // Those of a caller that handles the rounds itself replace ours.
       ...(round?.capabilities !== undefined && { [capabilitiesKey]: round.capabilities }),
       ...(level !== undefined && { [logLevelKey]: level }),
     };
+    return keepNumbers({ ...meta, ...own }, meta);
   }
 
   #refusalOf(given: unknown, { signal }: SessionCallOptions): CallFailure | undefined {

@@ -16,6 +16,7 @@ import type {
   SessionCallOptions,
   SessionRequest,
 } from '../../../src/domain/session.ts';
+import { keepNumbers } from '../../../src/policies/exact-json.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import {
   alreadySent,
@@ -173,7 +174,8 @@ export class Requests {
     if (this.#envelope === undefined && meta === undefined && progressToken === undefined)
       return params;
     const token = progressToken !== undefined && { progressToken };
-    return { ...params, _meta: { ...this.#envelope, ...meta, ...token } };
+    const all = { ...this.#envelope, ...meta, ...token };
+    return { ...params, _meta: meta === undefined ? all : keepNumbers(all, meta) };
   }
 
   #cancel(requestId: number, reason: unknown): void {

@@ -11,6 +11,7 @@ import type {
 } from '../../../src/domain/catalog.ts';
 import type { ListedExtras, ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
 import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
+import { keepNumbers } from '../../../src/policies/exact-json.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine, shorten } from '../../../src/policies/text/printable.ts';
 import type { ListKind, ReadItem } from './list.ts';
@@ -69,7 +70,7 @@ function readTool(value: unknown): ReadItem<ListedTool> | string {
     ...(annotations !== undefined && { annotations }),
   };
   const characters = JSON.stringify(words).length + input + output;
-  return { item: tool, key: tool.name, characters, leftOut: rest.leftOut };
+  return { item: keepNumbers(tool, value), key: tool.name, characters, leftOut: rest.leftOut };
 }
 
 const toolFields = ['inputSchema', 'outputSchema', 'annotations', 'execution'];
@@ -95,7 +96,7 @@ function readRest(item: Record<string, unknown>, known: readonly string[]): Rest
   };
   const shownIcons = Array.isArray(icons) ? icons.filter(isIcon) : [];
   const unknown = Object.entries(others).filter(([key]) => !known.includes(key));
-  const extra = Object.fromEntries(unknown);
+  const extra = keepNumbers(Object.fromEntries(unknown), item);
   const fields = {
     ...(shownIcons.length > 0 && fits('icons', shownIcons) && { icons: shownIcons }),
     ...(isRecord(meta) && fits('_meta', meta) && { _meta: meta }),
@@ -193,7 +194,7 @@ function readFields(
   if (!isRecord(value) || !isSmall(value)) return undefined;
   const entries = Object.entries(value);
   const fit = entries.filter(([key, part]) => isFit(key, part));
-  return fit.length === entries.length ? value : Object.fromEntries(fit);
+  return fit.length === entries.length ? value : keepNumbers(Object.fromEntries(fit), value);
 }
 
 export const resourceKind: ListKind<ListedResource> = {
@@ -233,7 +234,7 @@ function readResource(value: unknown): ReadItem<ListedResource> | string {
     ...readAudience(value),
     ...rest.fields,
   };
-  return kept(resource.uri, resource, rest);
+  return kept(resource.uri, keepNumbers(resource, value), rest);
 }
 
 /** Returns the template, or a short reason why it cannot be used. */
@@ -281,7 +282,7 @@ function readArgument(value: unknown): PromptArgument | string {
     ...name,
     ...readWords(value),
     ...(typeof required === 'boolean' && { required }),
-    ...(Object.keys(others).length > 0 && isSmall(others) && { extra: others }),
+    ...(Object.keys(others).length > 0 && isSmall(others) && { extra: keepNumbers(others, value) }),
   };
 }
 

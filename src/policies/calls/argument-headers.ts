@@ -4,6 +4,7 @@
  * (Streamable HTTP, "Custom headers from tool parameters").
  */
 
+import { numberTextAt } from '../exact-json.ts';
 import { isRecord } from '../is-record.ts';
 
 const mark = 'x-mcp-header';
@@ -87,26 +88,29 @@ export function argumentHeaders(
 ): Record<string, string> | undefined {
   if (inputSchema === undefined || wrongArgumentHeader(inputSchema) !== undefined) return undefined;
   const headers: Record<string, string> = {};
-  const collect = (schema: unknown, value: unknown): void => {
+  const collect = (schema: unknown, value: unknown, written?: string): void => {
     if (!isRecord(schema)) return;
     const name = schema[mark];
-    const text = plainText(value);
+    const text = plainText(value, written);
     if (typeof name === 'string' && text !== undefined)
       headers[`mcp-param-${name}`] = headerValue(text);
     const { properties } = schema;
     if (!isRecord(properties)) return;
     for (const [key, part] of Object.entries(properties))
-      collect(part, isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined);
+      if (isRecord(value) && Object.hasOwn(value, key))
+        collect(part, value[key], numberTextAt(value, key));
   };
   collect(inputSchema, args);
   return headers;
 }
 
-function plainText(value: unknown): string | undefined {
+function plainText(value: unknown, written: string | undefined): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
-  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return String(value);
+  // Its own digits, if they were read from JSON.
+  return written !== undefined && /^-?\d+$/.test(written) ? written : undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Reads the metadata of a request: its trace, and what a caller adds for the server. */
 
 import type { TraceContext } from '../../domain/host/telemetry.ts';
+import { keepNumbers } from '../exact-json.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 
@@ -43,8 +44,8 @@ export function withoutTrace(meta: Meta | undefined): Meta | undefined {
   return without(meta, (key) => traceKeys.some((known) => known === key));
 }
 
-function without(meta: Meta | undefined, isDropped: (key: string) => boolean): Meta | undefined {
-  const kept = Object.entries(meta ?? {}).filter(([key]) => !isDropped(key));
+function without(meta: Meta = {}, isDropped: (key: string) => boolean): Meta | undefined {
+  const kept = Object.entries(meta).filter(([key]) => !isDropped(key));
   // Not by assignment: a key "__proto__" stays a key.
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  return kept.length === 0 ? undefined : keepNumbers(Object.fromEntries(kept), meta);
 }

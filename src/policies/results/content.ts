@@ -1,6 +1,7 @@
 /** Checks a tool's result: its size, a demand for a login, and overlong texts. */
 
 import type { ToolResult } from '../../domain/tool.ts';
+import { keepNumbers } from '../exact-json.ts';
 
 export interface ResultBounds {
   /** Characters of all texts, data and names together. */
@@ -91,10 +92,10 @@ export function cutTexts(result: ToolResult, maxLength: number): CutResult | und
   return {
     whole: texts.join('\n'),
     shownLength: maxLength - left,
-    withNote: (note) => ({
-      ...result,
-      content: [...before, { type: 'text', text: note }, ...after],
-    }),
+    withNote: (note) => {
+      const content = [...before, { type: 'text', text: note }, ...after];
+      return keepNumbers({ ...result, content }, result);
+    },
   };
 }
 
@@ -106,8 +107,9 @@ function textOf(block: Block): string | undefined {
 }
 
 function withText(block: Block, text: string): Block {
-  if (block['type'] === 'text') return { ...block, text };
-  return { ...block, resource: { ...(block['resource'] as object), text } };
+  if (block['type'] === 'text') return keepNumbers({ ...block, text }, block);
+  const resource = block['resource'] as object;
+  return keepNumbers({ ...block, resource: keepNumbers({ ...resource, text }, resource) }, block);
 }
 
 /** Cuts without splitting a surrogate pair. */

@@ -7,6 +7,7 @@
  * beginning of a long text.
  */
 
+import { keepNumbers } from '../exact-json.ts';
 import { isRecord } from '../is-record.ts';
 import { looksSecret, redact, safeCut } from './redact.ts';
 
@@ -72,11 +73,11 @@ export function redactWords(text: string, secrets: readonly string[] = []): stri
 export function redactData(value: unknown, secrets: readonly string[] = [], depth = 0): unknown {
   if (typeof value === 'string') return redactWords(value, secrets);
   if (depth >= deepest) return typeof value === 'object' ? shown : value;
-  if (Array.isArray(value)) return value.map((each) => redactData(each, secrets, depth + 1));
+  const redactPart = (part: unknown): unknown => redactData(part, secrets, depth + 1);
+  if (Array.isArray(value)) return keepNumbers(value.map(redactPart), value);
   if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, redactData(each, secrets, depth + 1)]),
-  );
+  const parts = Object.entries(value).map(([key, part]) => [key, redactPart(part)] as const);
+  return keepNumbers(Object.fromEntries(parts), value);
 }
 
 /** Cuts a text where neither a known secret nor a possible token is split. */

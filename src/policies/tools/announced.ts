@@ -3,6 +3,7 @@
  * not know, instead of as callers see them.
  */
 
+import { keepNumbers } from '../exact-json.ts';
 import { isRecord } from '../is-record.ts';
 
 type Item = Readonly<Record<string, unknown>>;
@@ -10,10 +11,10 @@ type Item = Readonly<Record<string, unknown>>;
 /** What each item that callers see was made from. */
 const origins = new WeakMap<object, object>();
 
-/** Remembers from what an item was made that callers see. */
+/** Remembers from what an item was made that callers see, which also keeps its numbers. */
 export function madeFrom<Shown extends object>(shown: Shown, listed: object): Shown {
   origins.set(shown, listed);
-  return shown;
+  return keepNumbers(shown, listed);
 }
 
 /** Returns from what an item was made; itself if it was not made from another. */
@@ -29,9 +30,11 @@ export function announcedAs(shown: object): Item {
 /** Returns an item in the form of the protocol. */
 export function wireForm(item: object): Item {
   const { extra, arguments: args, ...known } = item as Item;
-  return {
-    ...(isRecord(extra) && extra),
+  const others = isRecord(extra) ? extra : {};
+  const form = {
+    ...others,
     ...known,
     ...(Array.isArray(args) && { arguments: args.map(wireForm) }),
   };
+  return keepNumbers(keepNumbers(form, others), item);
 }

@@ -5,6 +5,7 @@ import type { ToolFilter } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../../domain/tool.ts';
 import { defined } from '../defined.ts';
 import { equalData } from '../equal-data.ts';
+import { keepNumbers } from '../exact-json.ts';
 import { isRecord } from '../is-record.ts';
 import { compare } from '../text/compare.ts';
 import { printableLine, printableText } from '../text/printable.ts';
@@ -197,7 +198,8 @@ export function sameTools(
 
 function shownAnnotations(annotations: ToolAnnotations): ToolAnnotations {
   if (annotations.title === undefined) return annotations;
-  return { ...annotations, title: printableLine(annotations.title, maxTitleLength) };
+  const title = printableLine(annotations.title, maxTitleLength);
+  return keepNumbers({ ...annotations, title }, annotations);
 }
 
 /** Missing hints have the protocol's defaults: a tool may write, destroy, and reach anything. */

@@ -7,6 +7,7 @@
  */
 
 import type { ListedTool } from '../../domain/tool.ts';
+import { keepNumbers } from '../exact-json.ts';
 import { isRecord } from '../is-record.ts';
 import { printableLine, printableText } from '../text/printable.ts';
 import { redact } from '../text/redact.ts';
@@ -84,7 +85,8 @@ function changed(whole: Schema, change: (name: string, part: unknown) => unknown
   const after = before.map(([name, part]) => [name, change(name, part)] as const);
   if (after.every(([, part], at) => part === before[at]?.[1])) return whole;
   // Not by assignment: a key "__proto__" stays a key.
-  return Object.fromEntries(after.filter(([, part]) => part !== undefined));
+  const kept = Object.fromEntries(after.filter(([, part]) => part !== undefined));
+  return keepNumbers(kept, whole);
 }
 
 function textOf(part: unknown, maxLength: number): unknown {
@@ -101,7 +103,7 @@ function changedList(
   change: (one: unknown) => unknown,
 ): readonly unknown[] {
   const after = list.map(change);
-  return after.every((one, at) => one === list[at]) ? list : after;
+  return after.every((one, at) => one === list[at]) ? list : keepNumbers(after, list);
 }
 
 /** Redacts secrets in tools; undefined when there are none. */

@@ -8,6 +8,7 @@ import type { ResultFiles } from '../../../actors/stores/results.ts';
 import type { ResultPolicy } from '../../domain/policy.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { keepNumbers } from '../../policies/exact-json.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import {
   type Binary,
@@ -100,7 +101,7 @@ export class Results {
         binary === undefined ? block : await this.#lighter(block, binary, policy, files),
       );
     }
-    return withFiles({ ...result, content }, files);
+    return withFiles(keepNumbers({ ...result, content }, result), files);
   }
 
   async #lighter(
@@ -120,7 +121,7 @@ export class Results {
     if (imageMaxBytes === null || bytesOf(smaller.data) <= imageMaxBytes)
       return smaller === binary
         ? block
-        : { ...block, data: smaller.data, mimeType: smaller.mimeType };
+        : keepNumbers({ ...block, data: smaller.data, mimeType: smaller.mimeType }, block);
     const kept = policy.binaries === 'file' ? await this.#keep(binary, policy) : undefined;
     return noteOf(binary, kept, files);
   }
@@ -209,13 +210,13 @@ function withoutFiles(result: ToolResult): ToolResult {
   const meta: unknown = result._meta;
   if (typeof meta !== 'object' || meta === null || !Object.hasOwn(meta, filesKey)) return result;
   const { [filesKey]: _forged, ...rest } = meta as Readonly<Record<string, unknown>>;
-  return { ...result, _meta: rest };
+  return keepNumbers({ ...result, _meta: keepNumbers(rest, meta) }, result);
 }
 
 function withFiles(result: ToolResult, files: readonly KeptFile[]): ToolResult {
   if (files.length === 0) return result;
-  const { _meta: meta } = result;
-  const before = (meta?.[filesKey] ?? []) as readonly KeptFile[];
+  const { _meta: meta = {} } = result;
+  const before = (meta[filesKey] ?? []) as readonly KeptFile[];
   const all = [...before, ...files];
-  return { ...result, _meta: { ...meta, [filesKey]: all } };
+  return keepNumbers({ ...result, _meta: keepNumbers({ ...meta, [filesKey]: all }, meta) }, result);
 }

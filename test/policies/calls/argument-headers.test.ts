@@ -5,6 +5,7 @@ import {
   argumentHeaders,
   wrongArgumentHeader,
 } from '../../../src/policies/calls/argument-headers.ts';
+import { parseJson } from '../../../src/policies/exact-json.ts';
 
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name });
 const tool = (properties: Readonly<Record<string, unknown>>, more = {}) => ({
@@ -120,6 +121,12 @@ describe('argument headers', () => {
     ['a nested argument', { at: { region: 'eu' } }, { 'mcp-param-Region': 'eu' }],
     ['a number that is not whole', { count: 0.5 }, { 'mcp-param-Count': '0.5' }],
     ['a number too large to be exact', { count: 2 ** 60 }, {}],
+    [
+      'the digits of one read from JSON',
+      parseJson('{"count":1915883588174806058}'),
+      { 'mcp-param-Count': '1915883588174806058' },
+    ],
+    ['none of another form', parseJson('{"count":1e30}'), {}],
     ['an infinite number', { count: Number.POSITIVE_INFINITY }, {}],
     ['no text', { text: null, at: 'eu', plain: 'x', any: 1 }, {}],
     ['no arguments', undefined, {}],
