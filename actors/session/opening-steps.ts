@@ -336,7 +336,9 @@ export class Opening {
       this.#setup.events.remark(
         `the variable ${variable}, which "${key}" refers to, is not set; the reference stays as it is`,
       );
-    const resolved = resolveSpec(spec, this.#ports.env, {
+    const { env, projectRoot } = this.#ports;
+    const resolved = resolveSpec(spec, env, {
+      projectRoot,
       ...(values !== undefined && { values }),
       onMissing: policy.connect.missingVariable === 'keep' ? onMissing : undefined,
     });

@@ -97,6 +97,8 @@ export interface SessionPorts {
   specOf(owner: SessionOwner): SessionTarget | undefined;
   /** Variables with which `${VAR}` is resolved at connect time. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Absolute path of the project, told to local servers as a variable. Default: they are told none. */
+  readonly projectRoot?: string;
   readonly clock: Clock;
   readonly registry: {
     /** Called before `session.opened` is sent. */

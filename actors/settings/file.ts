@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
-import type { FolderFault } from '../../src/config/entry/server-entry.ts';
+import type { FolderFault } from '../../src/config/entry/places.ts';
 import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 import { isFolderScope, type Scope } from '../../src/domain/scope.ts';
 import { codeOf, readPlain } from '../files/file-system.ts';

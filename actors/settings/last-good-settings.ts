@@ -6,7 +6,8 @@
  */
 
 import { dockerGatewayChoice, dockerGatewaySource } from '../../src/config/docker-gateway.ts';
-import { type FolderFault, isPrivileged } from '../../src/config/entry/server-entry.ts';
+import type { FolderFault } from '../../src/config/entry/places.ts';
+import { isPrivileged } from '../../src/config/entry/server-entry.ts';
 import { ofPlugin } from '../../src/config/layers.ts';
 import {
   type MergedSettings,
@@ -24,6 +25,7 @@ import {
 import type { HostRule } from '../../src/domain/host/rule.ts';
 import type { PolicyChoice } from '../../src/domain/policy.ts';
 import { isFolderScope, type Problem, type Scope } from '../../src/domain/settings.ts';
+import { defined } from '../../src/policies/defined.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { quotedFor } from '../../src/policies/text/quoted.ts';
 import type { DockerGateway } from './docker-gateway.ts';
@@ -63,8 +65,10 @@ export interface BroughtByPlugins {
 export interface SettingsReaderPorts {
   /** Lowest precedence first, with those of the host's plugins. */
   readonly files: readonly SettingsFileRef[];
-  /** Absolute path to which relative paths in settings are resolved. */
+  /** Absolute path of the project. */
   readonly projectRoot: string;
+  /** Absolute path of the user's home, in which the servers of their own files start. Default: each file's folder. */
+  readonly home?: string;
   /** Settings that the host's plugins bring, in the format of a settings file. */
   readonly plugins?: readonly PluginSettings[];
   /** Settings of the host itself, in the format of a settings file; highest precedence. */
@@ -290,7 +294,7 @@ async function readFileOf(
   { file, scope, plugin }: SettingsFileRef,
   before: Remembered | undefined,
   entries: SettingsMemory,
-  { projectRoot, readFile = readSettingsFile }: SettingsReaderPorts,
+  { projectRoot, home, readFile = readSettingsFile }: SettingsReaderPorts,
 ): Promise<Remembered | { readonly missing: true }> {
   try {
     const reading = await readFile(file, confinesOfFile({ file, scope }, projectRoot));
@@ -307,7 +311,7 @@ async function readFileOf(
           text,
           openTo,
         };
-      const origin = { file, scope, projectRoot };
+      const origin = { file, scope, projectRoot, ...defined({ home }) };
       const parsed = await parseSettingsFile(text, origin, { memory: entries, pause });
       const named = plugin === undefined ? parsed : ofPlugin(plugin, parsed);
       const good = keepGood(before, named);

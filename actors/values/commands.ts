@@ -32,12 +32,13 @@ export function createValueCommands({
 
   async function run(
     [command = '', ...args]: readonly string[],
+    cwd: string,
     added: Readonly<Record<string, string>>,
   ): Promise<CommandAnswer> {
     const { signal } = closing;
     const kept = signal.aborted ? undefined : processes?.expect('values');
     // The program gets the whole environment, as if the user ran it by hand.
-    const launch = { command, args, env: { ...textsOf(env), ...added }, cwd: projectRoot };
+    const launch = { command, args, env: { ...textsOf(env), ...added }, cwd };
     return judge(await runBriefly(launch, { clock, signal, limitMs: commandMs, kept }).answer);
   }
 
@@ -45,14 +46,16 @@ export function createValueCommands({
     /**
      * Resolves with the command's output. Never rejects.
      *
+     * @param folder - absolute path of the folder in which it runs. Default: the project
      * @param added - variables that the program gets in addition
      */
     outputOf(
       words: readonly string[],
+      folder = projectRoot,
       added: Readonly<Record<string, string>> = {},
     ): Promise<CommandAnswer> {
-      const key = JSON.stringify([words, added]);
-      const running = runs.get(key) ?? run(words, added).finally(() => runs.delete(key));
+      const key = JSON.stringify([words, folder, added]);
+      const running = runs.get(key) ?? run(words, folder, added).finally(() => runs.delete(key));
       runs.set(key, running);
       return running;
     },

@@ -9,6 +9,8 @@ import {
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { realFolder } from '../files/file-system.ts';
+import { isWithin } from '../files/path-within.ts';
 import { readTextFile } from '../files/text-file.ts';
 
 export type EnvFileReading =
@@ -20,9 +22,14 @@ export type EnvFileReading =
 // lines, and this leaves room for some certificates.
 const maxBytes = 256 * 1024;
 
-/** Reads the variables. Never rejects. */
+/**
+ * Reads the variables. Never rejects.
+ *
+ * @param projectRoot - absolute path; a file in this folder may set only values
+ */
 export async function readEnvFile(
   rule: NonNullable<ValueRules['envFile']>,
+  projectRoot: string,
 ): Promise<EnvFileReading> {
   const { path: file, within } = rule;
   const reading = await readTextFile(file, {
@@ -31,7 +38,11 @@ export async function readEnvFile(
     maxBytes,
     content: 'variables',
   });
-  return 'text' in reading ? variablesOf(reading.text, within) : reading;
+  if ('failure' in reading) return reading;
+  // The path may lead into the folder, or out of it, through links.
+  const places = [file, realFolder(file)];
+  const isOfProject = within !== undefined || places.some((place) => isWithin(place, projectRoot));
+  return variablesOf(reading.text, isOfProject);
 }
 
 /**
@@ -41,13 +52,14 @@ export async function readEnvFile(
 export async function envFileNamesOf(
   { values }: StdioSpec,
   variables: Variables,
+  projectRoot: string,
 ): Promise<readonly string[] | undefined> {
   const rule = values?.envFile;
   if (rule === undefined) return undefined;
   const place =
     values?.literal === true ? { value: rule.path } : expandVariables(rule.path, variables);
   if (!('value' in place)) return undefined;
-  const reading = await readEnvFile({ ...rule, path: place.value });
+  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot);
   return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
 }
 
@@ -72,10 +84,9 @@ export function nameNotApproved(
  * set only values; a variable that decides what runs belongs in the entry. This is a second line of
  * defence: the names are approved with the server, the values are not.
  */
-function variablesOf(text: string, within: string | undefined): EnvFileReading {
+function variablesOf(text: string, isOfProject: boolean): EnvFileReading {
   const env = { ...parseEnv(text) } as Record<string, string>;
-  const foreign =
-    within === undefined ? undefined : Object.keys(env).find((name) => decidesWhatRuns(name));
+  const foreign = isOfProject ? Object.keys(env).find((name) => decidesWhatRuns(name)) : undefined;
   if (foreign === undefined) return { env };
   const shown = printableLine(foreign, 100);
   return {

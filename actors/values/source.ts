@@ -163,7 +163,7 @@ export function createValueSource(ports: ValuePorts) {
       return {
         commands: found,
         references,
-        fileEnv: await readVariables(spec, references, env),
+        fileEnv: await readVariables(spec, references, ports),
         headers: await findHeaders(
           spec,
           { server, references, reason },
@@ -189,7 +189,7 @@ export function createValueSource(ports: ValuePorts) {
 async function readVariables(
   spec: SearchedSpec,
   references: FoundValues,
-  env: Variables,
+  { env, projectRoot }: Pick<ValuePorts, 'env' | 'projectRoot'>,
 ): Promise<SpecValues['fileEnv']> {
   const rule = spec.values?.envFile;
   if (rule === undefined) return {};
@@ -198,7 +198,7 @@ async function readVariables(
       ? { value: rule.path }
       : expandVariables(rule.path, env, { found: references });
   if (!('value' in place)) throw unexpandable(place, 'envFile');
-  const reading = await readEnvFile({ ...rule, path: place.value });
+  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot);
   if ('env' in reading) return reading.env;
   // As written: the value of a reference in it may be a secret.
   const file = printableLine(rule.path, maxShownLength);
@@ -218,16 +218,19 @@ async function runCommands(
   { values }: SearchedSpec,
 ): Promise<ReadonlyMap<string, string>> {
   const listed = (values?.commands ?? []).filter(({ key }) => key !== 'headersCommand');
-  const outputs = listed.map(async (one) => [one.key, await outputOf(commands, one)] as const);
+  const outputs = listed.map(
+    async (one) => [one.key, await outputOf(commands, one, values?.commandFolder)] as const,
+  );
   return new Map(await Promise.all(outputs));
 }
 
 async function outputOf(
   commands: ValueCommands,
   { key, words }: ValueCommand,
+  folder: string | undefined,
   added?: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const answer = await commands.outputOf(words, added);
+  const answer = await commands.outputOf(words, folder, added);
   if ('value' in answer) return answer.value;
   const program = printableLine(words[0] ?? '', maxShownLength);
   throw new SettingError(`The command "${program}", which gives "${key}", ${answer.failure}.`);
@@ -262,7 +265,10 @@ async function findHeaders(
   const ofProgram =
     command === undefined
       ? {}
-      : headersInText(await outputOf(commands, command, serverVariables(about)), command);
+      : headersInText(
+          await outputOf(commands, command, spec.values?.commandFolder, serverVariables(about)),
+          command,
+        );
   return withHeaders(ofProgram, await headersOfHost(hostHeaders, { ...about, reason }, ports));
 }
 

@@ -108,6 +108,7 @@ export const noValues: SpecValues = {
  * Resolves a spec's variables, references and commands.
  *
  * @param values - values found beforehand. Default: none
+ * @param projectRoot - absolute path that a local server gets as `MCP_TROUPE_PROJECT`. Default: none
  * @param onMissing - called for each missing variable, whose reference is then kept. Default: throws
  * @throws SettingError
  */
@@ -116,9 +117,11 @@ export function resolveSpec(
   variables: Variables,
   {
     values = noValues,
+    projectRoot,
     onMissing,
   }: {
     readonly values?: SpecValues;
+    readonly projectRoot?: string | undefined;
     readonly onMissing?: ((variable: string, key: string) => void) | undefined;
   } = {},
 ): Resolved {
@@ -143,7 +146,7 @@ export function resolveSpec(
   };
   const resolved =
     spec.type === 'stdio'
-      ? resolveStdio(spec, { variables, expand, secrets, values })
+      ? resolveStdio(spec, { variables, projectRoot, expand, secrets, values })
       : resolveRemote(spec, { variables, expand, secrets, values });
   return { ...resolved, secrets: secretsOf(secrets) };
 }
@@ -155,9 +158,18 @@ interface Resolving {
   readonly values: SpecValues;
 }
 
+// Its own folder tells a server nothing about the project: a user's server starts in their home.
+const projectVariable = 'MCP_TROUPE_PROJECT';
+
 function resolveStdio(
   spec: StdioSpec,
-  { variables, expand, secrets, values }: Resolving & { readonly variables: Variables },
+  {
+    variables,
+    projectRoot,
+    expand,
+    secrets,
+    values,
+  }: Resolving & { readonly variables: Variables; readonly projectRoot: string | undefined },
 ) {
   const launch: StdioLaunch = {
     command: expand('command', spec.command),
@@ -165,7 +177,11 @@ function resolveStdio(
     // The entry's own variables take precedence over the file's.
     env: environmentOf(
       variables,
-      { ...values.fileEnv, ...namedValues('env', spec.env, { expand, values }) },
+      {
+        ...defined({ [projectVariable]: projectRoot }),
+        ...values.fileEnv,
+        ...namedValues('env', spec.env, { expand, values }),
+      },
       process.platform,
     ),
     cwd: expand('cwd', spec.cwd),

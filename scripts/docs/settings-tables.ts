@@ -49,7 +49,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     takes: 'text',
     byDefault: none,
     meaning:
-      'The program of a local server, without arguments and without a shell. Relative paths (`./x`, `../x`) start at the project folder.',
+      'The program of a local server, without arguments and without a shell. Relative paths (`./x`, `../x`) begin [here](#where-a-server-starts).',
     examples: ['npx', 'node', 'uvx'],
     example: 'other',
   },
@@ -78,8 +78,8 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   },
   cwd: {
     takes: 'text: a folder that exists',
-    byDefault: { words: 'the project folder', value: '.' },
-    meaning: 'Working folder of the process.',
+    byDefault: { words: 'follows from the scope', value: '.' },
+    meaning: 'Working folder of the process: [where a server starts](#where-a-server-starts).',
     example: 'x',
   },
   url: {

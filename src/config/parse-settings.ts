@@ -10,9 +10,9 @@ import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/text/closest-name.ts';
 import { type PlainReading, readEdited } from './edited-entries.ts';
+import type { FolderFault } from './entry/places.ts';
 import {
   type DocumentOrigin,
-  type FolderFault,
   isPrivileged,
   type ParsedServer,
   problemAt,

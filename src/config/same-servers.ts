@@ -2,8 +2,8 @@
  * Finds servers that several layers declare under different names, so that no program runs
  * twice and no tool is shown twice.
  *
- * Entries of user and folder files are duplicates only if they are equal in every respect; a
- * plugin's server yields to any server with the same command or address. Two entries in one
+ * Entries of user and folder files are duplicates only if they are equal in every respect, but for the
+ * folder in which they start because neither names one; a plugin's server yields to any server with the same command or address. Two entries in one
  * file are deliberate. A disabled, excluded or unapproved server never replaces another.
  */
 
@@ -15,7 +15,7 @@ import {
   type SourceRef,
   scopes,
 } from '../domain/settings.ts';
-import { digestOf } from '../policies/fingerprint.ts';
+import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
 import type { ParsedServer } from './entry/server-entry.ts';
 import { strengthOf } from './layers.ts';
 
@@ -32,7 +32,8 @@ export function distinctServers(
   const isOfPlugin = ({ desired }: ParsedServer): boolean => desired.source.scope === 'plugin';
   // Grouped by generation first, which is already computed and nearly always differs.
   const declared = running.filter((it) => !isOfPlugin(it));
-  for (const group of groupsBy(declared, ({ desired }) => desired.generation))
+  const equal = groupsBy(declared, ({ desired }) => desired.generation);
+  for (const group of [...equal, ...equalButForFolders(declared)])
     for (const same of groupsBy(group, ({ desired }) => effectOf(desired)))
       noteLosers(same, same.reduce(higher), lost);
   const rest = running.filter((server) => !lost.has(server) && !server.desired.gated);
@@ -45,6 +46,19 @@ export function distinctServers(
     servers: all.filter((server) => !lost.has(server)),
     problems: [...lost].map(([server, winner]) => sameProblem(server.desired, winner.desired)),
   };
+}
+
+/** Groups equal servers that start in different folders only because their scopes differ. */
+function equalButForFolders(servers: readonly ParsedServer[]): ReturnType<typeof groupsBy> {
+  const free = servers.filter(({ isPlaced }) => isPlaced === false);
+  const starts = new Set(free.map(({ spec }) => (spec?.type === 'stdio' ? spec.cwd : '')));
+  if (starts.size < 2) return [];
+  // Few have the same command, and only their specs are hashed again.
+  return groupsBy(free, signatureOf).flatMap((group) =>
+    groupsBy(group, ({ spec }) =>
+      spec?.type === 'stdio' ? fingerprintOf({ ...spec, cwd: '' }) : '',
+    ),
+  );
 }
 
 function noteLosers(

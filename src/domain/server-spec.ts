@@ -27,6 +27,8 @@ export interface ValueRules {
    * `oauth.NAME`. That of `headersCommand` is a JSON object of headers.
    */
   readonly commands?: readonly ValueCommand[];
+  /** Absolute path of the folder in which they run. Default: the project. */
+  readonly commandFolder?: string;
   /** The document's inputs that the values refer to. */
   readonly inputs?: {
     readonly file?: string;

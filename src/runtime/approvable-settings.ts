@@ -21,7 +21,7 @@ export async function approvableSettings(
     ports.projectRoot,
   );
   const { settings, specs } = await withEnvFileNames(withPrograms, (spec) =>
-    envFileNamesOf(spec, env),
+    envFileNamesOf(spec, env, ports.projectRoot),
   );
   return { reading, settings, specs };
 }

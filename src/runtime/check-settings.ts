@@ -1,7 +1,10 @@
 /** Reports every problem of the settings, as far as reading and looking up programs can tell. */
 
 import { environmentOf } from '../../actors/processes/environment.ts';
-import { readSettings } from '../../actors/settings/last-good-settings.ts';
+import {
+  readSettings,
+  type SettingsReaderPorts,
+} from '../../actors/settings/last-good-settings.ts';
 import { readEnvFile } from '../../actors/values/env-file.ts';
 import { findExecutable, unexecutableFile } from '../../actors/values/executable-path.ts';
 import { settingsReportOf, withProblems } from '../config/settings-report.ts';
@@ -40,8 +43,9 @@ export async function checkSettings(options: TroupeOptions): Promise<SettingsRep
     return [
       ...unsetVariables(desired, spec, env),
       ...shellWords(desired, spec),
+      ...projectPaths(desired, spec, ports),
       ...(spec.type === 'stdio' ? await missingCommand(desired, spec, { env, within }) : []),
-      ...(await unusableEnvFile(desired, spec, env)),
+      ...(await unusableEnvFile(desired, spec, { env, projectRoot: ports.projectRoot })),
     ];
   });
   return withProblems(settingsReportOf(settings, files), (await Promise.all(found)).flat());
@@ -82,6 +86,27 @@ function shellWords(desired: DesiredServer, spec: ServerSpec): Problem[] {
       key,
       `no shell runs, so "${word}" stays as it is; write \${${name}} in its place`,
     );
+  });
+}
+
+/** Relative paths of a server of the user's own that starts in their home, where the project may be meant. */
+function projectPaths(
+  desired: DesiredServer,
+  spec: ServerSpec,
+  { home }: Pick<SettingsReaderPorts, 'home'>,
+): Problem[] {
+  const { scope } = desired.source;
+  if (spec.type !== 'stdio' || (scope !== 'user' && scope !== 'managed') || spec.cwd !== home)
+    return [];
+  return spec.args.flatMap((arg, index) => {
+    const [, way] = /^(?:--?[\w-]+=)?(\.\.?(?:[\\/].*)?)$/u.exec(arg) ?? [];
+    if (way === undefined) return [];
+    const meant = printableLine(
+      `\${workspaceFolder}/${way}`.replace(/\/(?:\.\/?)?$|\/\.(?=\/)/u, ''),
+      longestShown,
+    );
+    const message = `the server starts in ${home}, where "${printableLine(way, longestShown)}" begins; for the project, write "${meant}"`;
+    return warning(desired, `args.${index}`, message);
   });
 }
 
@@ -144,14 +169,14 @@ async function missingCommand(
 async function unusableEnvFile(
   desired: DesiredServer,
   spec: ServerSpec,
-  env: Variables,
+  { env, projectRoot }: { readonly env: Variables; readonly projectRoot: string },
 ): Promise<readonly Problem[]> {
   const values = spec.type === 'memory' ? undefined : spec.values;
   const rule = values?.envFile;
   if (rule === undefined) return [];
   const place = values?.literal === true ? { value: rule.path } : expandVariables(rule.path, env);
   if (!('value' in place)) return [];
-  const reading = await readEnvFile({ ...rule, path: place.value });
+  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot);
   if ('env' in reading) return [];
   const shown = printableLine(rule.path, longestShown);
   return [warning(desired, 'envFile', `the file ${shown} ${reading.failure}`)];

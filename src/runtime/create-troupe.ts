@@ -21,6 +21,7 @@ import { createResultFiles } from '../../actors/stores/results.ts';
 import { envFileNamesOf } from '../../actors/values/env-file.ts';
 import { approvedPathOf } from '../../actors/values/executable-path.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
+import { projectRootOf } from './options/settings-ports.ts';
 import { promptClock, realClock } from './real-clock.ts';
 import type { Troupe, TroupeOptions } from './troupe.ts';
 
@@ -37,6 +38,7 @@ const seedRange = 2 ** 31;
 export function createTroupe(options: TroupeOptions = {}): Troupe {
   const { clock = realClock, env = process.env } = options;
   const stateDir = options.stateDir === undefined ? undefined : resolve(options.stateDir);
+  const projectRoot = projectRootOf(options);
   return assembleTroupe(options, {
     clock,
     coreCount: availableParallelism(),
@@ -51,7 +53,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
       createCredentialStore({ clock, stateDir, onProblems, host: options.credentials }),
     findExecutable: (spec, within) => approvedPathOf(spec, env, within),
     generationKey: () => installationKey(stateDir),
-    readEnvFileNames: (spec) => envFileNamesOf(spec, env),
+    readEnvFileNames: (spec) => envFileNamesOf(spec, env, projectRoot),
     ...(stateDir === undefined
       ? {}
       : {

@@ -89,7 +89,8 @@ export interface RootPorts {
 export function createRoot(ports: RootPorts): RootRef {
   const { parts, input, settings, specs } = ports;
   const { clock, env } = parts;
-  const actors = parts.createSession({ clock, env, ...ports.session });
+  const { projectRoot } = settings;
+  const actors = parts.createSession({ clock, env, projectRoot, ...ports.session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
   const { listItems } = actors;
   // Do not share the functions that copy contexts: one for all charts becomes megamorphic.

@@ -55,7 +55,7 @@ describe("another program's settings", () => {
   });
 });
 
-const origin = { file: '/home/me/settings', scope: 'config', projectRoot: '/project' } as const;
+const origin = { file: '/project/settings', scope: 'config', projectRoot: '/project' } as const;
 
 describe("another program's settings file", () => {
   it.each(programFiles)(

@@ -11,7 +11,11 @@ import { fingerprintOf } from '../../src/policies/fingerprint.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 
-const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;
+const origin = {
+  file: '/project/settings.json',
+  scope: 'config',
+  projectRoot: '/project',
+} as const;
 const inProject = {
   file: '/project/.mcp.json',
   scope: 'project',
@@ -85,7 +89,7 @@ describe('a settings file', () => {
         idle: { stopMs: 300_000 },
         call: { timeoutMs: 1_000 },
       }),
-      source: { file: '/settings/troupe.json', key: 'mcpServers.db', line: 3, scope: 'config' },
+      source: { file: '/project/settings.json', key: 'mcpServers.db', line: 3, scope: 'config' },
       gated: false,
     });
   });
@@ -320,7 +324,7 @@ describe("an entry's working folder", () => {
       ['e', false],
     ]);
     expect(servers[0]?.desired.invalid).toEqual({
-      file: '/settings/troupe.json',
+      file: '/project/settings.json',
       line: 3,
       key: 'mcpServers.a.cwd',
       message: 'folder /project/gone does not exist; create it or change "cwd"',

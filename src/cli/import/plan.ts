@@ -93,7 +93,7 @@ export async function planImport(
   const isFresh = existing.servers.size === 0 && sources.length === 1;
   const mcpKeys: string[] = [];
   for (const source of sources) {
-    const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot };
+    const origin = originOf(source.file, projectRoot);
     const conversion = await conversionOf(source, projectRoot);
     const { section, faults: ofSection } = sectionOf(conversion, origin);
     const switchOf = switchesOf(section);
@@ -177,13 +177,18 @@ interface Existing {
   readonly inputs: ReadonlySet<unknown>;
 }
 
+/** As if all stood in one folder: only then do equal ones have one generation. */
+function originOf(file: string, projectRoot: string): DocumentOrigin {
+  return { file, scope: 'config', projectRoot, folder: projectRoot };
+}
+
 /** Reads the target, which must have our own format. */
 function existingIn(
   { file, text }: { readonly file: string; readonly text?: string },
   projectRoot: string,
 ): Existing {
   const root = ownRoot(file, text, projectRoot);
-  const origin: DocumentOrigin = { file, scope: 'config', projectRoot };
+  const origin = originOf(file, projectRoot);
   const inputsMember = memberOf(root, 'inputs');
   const definitions = inputsMember === undefined ? [] : parseInputs(inputsMember).inputs;
   const inputs = inputsMember?.node;

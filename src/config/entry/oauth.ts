@@ -254,7 +254,7 @@ export function oauthPlainTexts(
 export function oauthSpecOf(
   oauth: OAuthEntry,
   textAt: (key: string) => string | undefined,
-  { projectRoot, isLiteral, within }: { projectRoot: string; isLiteral: boolean; within?: string },
+  { folder, isLiteral, within }: { folder: string; isLiteral: boolean; within?: string },
 ): OAuthSpec {
   const { clientMetadataUrl, issuer, metadataUrl, callbackPort, redirectUri } = oauth;
   const { algorithm, keyId, tokenEndpointAuthMethod, keyFile, assertionFile, identity, dpop } =
@@ -263,7 +263,7 @@ export function oauthSpecOf(
     if (file === undefined) return undefined;
     const isOpen = !isLiteral && file.startsWith('${');
     return {
-      path: isOpen ? file : path.resolve(projectRoot, file),
+      path: isOpen ? file : path.resolve(folder, file),
       ...defined({ within }),
     };
   };

@@ -56,6 +56,14 @@ import {
   writtenPath,
 } from '../settings-tree.ts';
 import { parseOAuth } from './oauth.ts';
+import {
+  fromFolder,
+  type NamedFolder,
+  namedFolderOf,
+  type Places,
+  placesOf,
+  withProject,
+} from './places.ts';
 import { type BrokenRule, brokenRuleOf } from './rules.ts';
 import {
   maxDescriptionLength,
@@ -71,8 +79,12 @@ export interface DocumentOrigin {
   /** Shown in problems: a path, or "host settings". */
   readonly file: string;
   readonly scope: Scope;
-  /** Absolute path; relative paths start here. */
+  /** Absolute path of the project. */
   readonly projectRoot: string;
+  /** Absolute path of the user's home. Default: the folder of the file. */
+  readonly home?: string;
+  /** Where entries start and relative paths begin, to compare entries of several files. Default: by scope. */
+  readonly folder?: string;
   /** Whether it is an object, which has no lines; `api` always is. */
   readonly isObject?: true;
 }
@@ -83,11 +95,10 @@ export interface ParsedServer {
   readonly spec?: ServerSpec;
   /** Its name is invalid: it is shown under a legible form, which may be another server's name. */
   readonly isMisnamed?: true;
-  /** The folder that the entry names and that must exist; absent when it is not known yet. */
-  readonly folder?: {
-    readonly path: string;
-    readonly problemOf: (fault: FolderFault) => Problem;
-  };
+  /** Absent when the entry names none, or it is not known yet. */
+  readonly folder?: NamedFolder;
+  /** False for a local server that names no folder, so that its scope decides where it starts. */
+  readonly isPlaced?: false;
   /** Set when commands give values of it: the problem unless the user's own settings consent. */
   readonly withoutConsent?: Problem;
   /** The entry's own policy choice, on top of the troupe's. */
@@ -135,7 +146,7 @@ export function parseServerEntry(
       where.length === 0 ? serverEntryKeys : where[0] === 'tls' ? tlsKeys : toolKeys;
     return invalid(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, known(at))));
   }
-  const entry = parsed.data;
+  const entry = withProject(parsed.data, origin.projectRoot);
   const broken = brokenRuleOf(entry);
   if (broken !== undefined) return invalid(broken);
   if (entry.type === 'memory' && origin.scope !== 'api') {
@@ -146,7 +157,12 @@ export function parseServerEntry(
   const isGated = !isPrivileged(origin.scope);
   const logIn = parseOAuth(entry.oauth, entry.values === 'literal');
   if ('fault' in logIn) return invalid(logIn.fault);
-  const values = entryValuesOf(entry, { ...origin, isGated, inputs }, logIn.oauth);
+  const places = placesOf(origin);
+  const values = entryValuesOf(
+    entry,
+    { ...origin, folder: places.folder, isGated, inputs },
+    logIn.oauth,
+  );
   if ('fault' in values) return invalid(values.fault);
   const policy = policyOf(entry, origin);
   if ('fault' in policy)
@@ -168,17 +184,14 @@ function validServer(
   values: EntryValues,
   choice: PolicyChoice,
 ): ParsedServer {
-  const spec = specOf(member.name, entry, values, origin.projectRoot);
+  const places = placesOf(origin);
+  const spec = specOf(member.name, entry, values, places);
   const isOwn = isPrivileged(origin.scope);
-  const ignored: TreePath[] = isOwn
-    ? []
-    : privilegedKeys.filter((key) => entry[key] !== undefined).map((key) => [key]);
-  if (!isOwn && entry.tools?.permissions?.allow !== undefined)
-    ignored.push(['tools', 'permissions', 'allow']);
-  const folder = folderOf(member, origin, entry, spec);
+  const folder = namedFolderOf(entry, spec, () => problemInEntry(member, origin, ['cwd'], ''));
   return {
     spec,
     ...(folder && { folder }),
+    ...(entry.cwd === undefined && spec.type === 'stdio' && { isPlaced: false as const }),
     ...(values.commandAt && {
       withoutConsent: problemInEntry(
         member,
@@ -188,13 +201,7 @@ function validServer(
       ),
     }),
     policy: sharedChoice(choice),
-    problems:
-      ignored.length === 0
-        ? noProblems
-        : ignored.map((where) => {
-            const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
-            return { ...problemInEntry(member, origin, where, message), severity: 'warning' };
-          }),
+    problems: isOwn ? noProblems : ignoredKeys(member, origin, entry),
     desired: withPolicy(defaultPolicy, choice, {
       name: member.name,
       generation: fingerprintOf(spec),
@@ -212,6 +219,24 @@ function validServer(
       gated: isFolderScope(origin.scope),
     }),
   };
+}
+
+/** Reports the keys that count only in the user's own settings. */
+function ignoredKeys(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  entry: ServerEntry,
+): readonly Problem[] {
+  const ignored: TreePath[] = privilegedKeys
+    .filter((key) => entry[key] !== undefined)
+    .map((key) => [key]);
+  if (entry.tools?.permissions?.allow !== undefined)
+    ignored.push(['tools', 'permissions', 'allow']);
+  if (ignored.length === 0) return noProblems;
+  return ignored.map((where) => {
+    const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
+    return { ...problemInEntry(member, origin, where, message), severity: 'warning' };
+  });
 }
 
 function noLoginOf(spec: ServerSpec): Pick<DesiredServer, 'noLogin'> {
@@ -259,7 +284,7 @@ function specOf(
   name: string,
   entry: ServerEntry,
   given: EntryValues,
-  projectRoot: string,
+  { start, folder }: Places,
 ): ServerSpec {
   const { env, rules } = given;
   const era = entry.era ?? 'auto';
@@ -270,11 +295,11 @@ function specOf(
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)
-      ? path.resolve(projectRoot, entry.command)
+      ? path.resolve(folder, entry.command)
       : entry.command,
     args: entry.args ?? [],
     env,
-    cwd: fromProject(projectRoot, entry.cwd ?? '.', entry.values),
+    cwd: entry.cwd === undefined ? start : fromFolder(folder, entry.cwd, entry.values),
     era,
     ...values,
   };
@@ -292,39 +317,6 @@ function remoteSpecOf(
   // The modern era excludes a server of 2024.
   return { type: 'http', ...address, ...(era === 'modern' ? {} : { fallback: 'sse' }) };
 }
-
-/** A folder that begins with a reference is resolved when the reference is. */
-function fromProject(projectRoot: string, folder: string, values: ServerEntry['values']): string {
-  return folder.startsWith('${') && values !== 'literal'
-    ? folder
-    : path.resolve(projectRoot, folder);
-}
-
-function folderOf(
-  member: TreeMember,
-  origin: DocumentOrigin,
-  { cwd, values }: ServerEntry,
-  spec: ServerSpec,
-): ParsedServer['folder'] {
-  if (cwd === undefined || spec.type !== 'stdio') return undefined;
-  if (cwd.includes('${') && values !== 'literal') return undefined;
-  const shown = printableLine(spec.cwd, maxShownLength);
-  // Not its node, which would stay in memory.
-  const problem = problemInEntry(member, origin, ['cwd'], '');
-  return {
-    path: spec.cwd,
-    problemOf: (fault) => ({ ...problem, message: folderMessages[fault](shown) }),
-  };
-}
-
-/** Why a folder is unusable. */
-export type FolderFault = 'missing' | 'notFolder' | 'unreachable';
-
-const folderMessages: Readonly<Record<FolderFault, (folder: string) => string>> = {
-  missing: (folder) => `folder ${folder} does not exist; create it or change "cwd"`,
-  notFolder: (folder) => `${folder} is not a folder; set "cwd" to the path of a folder`,
-  unreachable: (folder) => `cannot read folder ${folder}; grant access or change "cwd"`,
-};
 
 // Keys of an entry's `tools` and of the objects in it.
 const toolKeys = [

@@ -29,6 +29,8 @@ export interface ValuesOrigin {
   readonly file: string;
   readonly scope: Scope;
   readonly projectRoot: string;
+  /** Where relative paths begin, and commands run. */
+  readonly folder: string;
   readonly isGated: boolean;
   /** The inputs declared in the same document. */
   readonly inputs: readonly InputDefinition[];
@@ -88,7 +90,11 @@ export function entryValuesOf(
   const rules: ValueRules = {
     ...(isLiteral ? { literal: true } : {}),
     ...envFileOf(entry.envFile, isLiteral, origin),
-    ...(first && { commands: commands.map((one) => ({ key: keyOf(one), words: one.words })) }),
+    ...(first && {
+      commands: commands.map((one) => ({ key: keyOf(one), words: one.words })),
+      // Usual in settings of a host and a named file, and then not part of a generation.
+      ...(origin.folder !== origin.projectRoot && { commandFolder: origin.folder }),
+    }),
     ...inputsOf(references, origin),
   };
   return {
@@ -157,11 +163,11 @@ function specOf(
   oauth: OAuthEntry,
   texts: readonly TextValue[],
   isLiteral: boolean,
-  { isGated, projectRoot }: ValuesOrigin,
+  { folder, isGated, projectRoot }: ValuesOrigin,
 ): OAuthSpec {
   const byKey = new Map(texts.map((one) => [keyOf(one), one.text]));
-  const folder = { projectRoot, isLiteral, ...(isGated && { within: projectRoot }) };
-  return oauthSpecOf(oauth, (key) => byKey.get(key), folder);
+  const places = { folder, isLiteral, ...(isGated && { within: projectRoot }) };
+  return oauthSpecOf(oauth, (key) => byKey.get(key), places);
 }
 
 /** Gives relative paths the folder of the settings file. */
@@ -281,11 +287,11 @@ function envFileFault(
 function envFileOf(
   envFile: string | undefined,
   isLiteral: boolean,
-  { isGated, projectRoot }: ValuesOrigin,
+  { folder, isGated, projectRoot }: ValuesOrigin,
 ): Pick<ValueRules, 'envFile'> {
   if (envFile === undefined) return {};
   const isOpen = !isLiteral && envFile.startsWith('${');
-  const file = isOpen ? envFile : path.resolve(projectRoot, envFile);
+  const file = isOpen ? envFile : path.resolve(folder, envFile);
   return { envFile: { path: file, ...(isGated ? { within: projectRoot } : {}) } };
 }
 

@@ -12,7 +12,7 @@ import {
   type TreeNode,
   type TreePath,
 } from '../settings-tree.ts';
-import { convertText, type FolderMeaning, type ReferenceStyle } from './references.ts';
+import { convertText, type ReferenceStyle } from './references.ts';
 
 /** Converts one key of an entry. */
 export type KeyRule = (member: TreeMember, draft: EntryDraft) => void;
@@ -59,7 +59,6 @@ export class EntryDraft {
   readonly #entry: ForeignEntry;
   readonly #style: ReferenceStyle;
   readonly #faults: Fault[] = [];
-  readonly #folder: FolderMeaning;
   readonly #members = new Map<string, TreeMember>();
   /** The first text that is literal in the other program and would be a reference here. */
   #misread: Pick<Fault, 'line' | 'path'> | undefined;
@@ -71,8 +70,6 @@ export class EntryDraft {
     this.isKept = isKept;
     this.#entry = entry;
     this.#style = style;
-    const cwd = ['cwd', 'workingDirectory', 'working_dir'].flatMap((key) => this.given(key) ?? []);
-    this.#folder = cwd.every(({ node }) => isProjectFolder(node)) ? 'isProject' : 'isOther';
   }
 
   /** Returns a key of the foreign entry; undefined when it is absent. */
@@ -180,9 +177,8 @@ export class EntryDraft {
   /** Converts a value's references to our syntax; lines and paths stay. */
   #converted(node: TreeNode, key: string, from: TreeMember): TreeNode {
     if (!referenceKeys.includes(key)) return node;
-    const folder = remoteKeys.includes(key) ? 'isOther' : this.#folder;
-    const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
     const isWord = key === 'command' || key === 'args';
+    const use = remoteKeys.includes(key) ? 'remote' : isWord ? 'word' : 'local';
     const takesCommands = ['env', 'headers', 'proxy', 'tls', 'oauth'].includes(key);
     return withTexts(node, from.line, this.pathOf(from), (text, line, path) => {
       const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
@@ -191,7 +187,7 @@ export class EntryDraft {
       if (this.#style === 'escaped' && !isMisread) return text;
       if (this.#style === 'editor' && namedKeys.includes(key) && isBareVariable(text))
         this.#faults.push({ line, path, message: bareMessage, severity: 'warning' });
-      const converted = convertText(text, this.#style, meaning, isWord);
+      const converted = convertText(text, this.#style, use);
       this.#faults.push(...converted.remarks.map((message) => ({ line, path, message })));
       return converted.text;
     });
@@ -281,11 +277,4 @@ function merged(first: ObjectNode, second: ObjectNode): TreeNode {
     else added.push(member);
   }
   return { ...first, members: [...members.values(), ...added] };
-}
-
-function isProjectFolder(node: TreeNode): boolean {
-  return (
-    node.kind === 'scalar' &&
-    ['.', './', '${workspaceFolder}', '${workspaceRoot}'].includes(String(node.value))
-  );
 }

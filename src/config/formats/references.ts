@@ -26,9 +26,6 @@ export interface ConvertedText {
   readonly remarks: readonly string[];
 }
 
-/** Whether `.` means the project folder for this text. */
-export type FolderMeaning = 'isProject' | 'isOther';
-
 const variable = '[A-Za-z_]\\w*';
 const ours = new RegExp(String.raw`\$\{(?:${variable}(?::-[^}]*)?|input:[^}]+)\}`, 'u');
 const anyEditorWord = /\$\{([^}]*)\}/gu;
@@ -41,18 +38,15 @@ const echoed = /\$\(echo\s+(?:"([^"()`;|&<>]*)"|([^"()`;|&<>]*))\)/gu;
 const editorWords = new Map(Object.entries({ userHome: '${HOME}', pathSeparator: '/', '/': '/' }));
 const projectWords: ReadonlySet<string> = new Set(['workspaceFolder', 'workspaceRoot', 'cwd']);
 
-/** @param isWord - whether it is a part of a command, in which docker-agent keeps `$VAR` */
-export function convertText(
-  text: string,
-  style: ReferenceStyle,
-  folder: FolderMeaning,
-  isWord: boolean,
-): ConvertedText {
+/** What a text is for: a word of a command, another part of a local server, or a part of a remote one. */
+export type TextUse = 'word' | 'local' | 'remote';
+
+export function convertText(text: string, style: ReferenceStyle, use: TextUse): ConvertedText {
   switch (style) {
     case 'editor':
-      return editorText(text, folder);
+      return editorText(text, use);
     case 'gemini':
-      return editorText(withBraces(text), folder);
+      return editorText(withBraces(text), use);
     case 'crush': {
       const plain = text.replaceAll(echoed, (_whole, quoted?: string, bare?: string) =>
         (quoted ?? bare ?? '').trim(),
@@ -64,7 +58,8 @@ export function convertText(
     case 'dockerAgent': {
       const { reference, foreign, remark } = agentStyles[style];
       const named = text.replaceAll(reference, '${$1}');
-      const converted = style === 'dockerAgent' && !isWord ? withBraces(named) : named;
+      // In the words of a command, docker-agent keeps `$VAR`.
+      const converted = style === 'dockerAgent' && use !== 'word' ? withBraces(named) : named;
       return { text: converted, remarks: foreign.test(converted) ? [remark] : [] };
     }
     case 'literal':
@@ -102,7 +97,7 @@ const agentStyles = {
   },
 } as const;
 
-function editorText(text: string, folder: FolderMeaning): ConvertedText {
+function editorText(text: string, use: TextUse): ConvertedText {
   const remarks: string[] = [];
   const plain = text
     .replaceAll(continueSecret, '${$1}')
@@ -117,8 +112,10 @@ function editorText(text: string, folder: FolderMeaning): ConvertedText {
     const name = new RegExp(`^env:(${variable})$`, 'u').exec(inner)?.[1];
     if (name !== undefined) return `\${${name}}`;
     if (projectWords.has(inner)) {
-      if (folder === 'isProject') return '.';
-      remarks.push(`"\${${inner}}" has no counterpart here; write the path of the folder`);
+      if (use !== 'remote') return '${workspaceFolder}';
+      remarks.push(
+        `"\${${inner}}" has no counterpart in a remote server; write the path of the folder`,
+      );
       return whole;
     }
     if (ours.test(whole)) {

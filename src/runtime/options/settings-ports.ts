@@ -1,4 +1,5 @@
-import { join, relative, resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { isAbsolute, join, relative, resolve } from 'node:path';
 import { realFolder } from '../../../actors/files/file-system.ts';
 import { isWithin } from '../../../actors/files/path-within.ts';
 import type { DockerGatewayPorts } from '../../../actors/settings/docker-gateway.ts';
@@ -22,14 +23,18 @@ import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { withEmbedded } from './embedded-servers.ts';
 
+/** Returns the absolute path of the project: the real one, so that approvals apply however it is spelled. */
+export function projectRootOf({ projectRoot }: Pick<TroupeOptions, 'projectRoot'>): string {
+  return realFolder(resolve(projectRoot ?? process.cwd()));
+}
+
 /** Returns the settings that a troupe reads, with absolute paths. */
 export function settingsPortsOf(
   options: TroupeOptions,
   parts: Pick<TroupeParts, 'settings' | 'watchDocker'> = {},
   processes: DockerGatewayPorts['processes'] = () => undefined,
 ): SettingsReaderPorts {
-  // The real path, so that approvals apply however the folder is spelled.
-  const projectRoot = realFolder(resolve(options.projectRoot ?? process.cwd()));
+  const projectRoot = projectRootOf(options);
   const { files, plugins } = foundBy(options, projectRoot);
   const { readFile, checkFolder } = parts.settings ?? {};
   const docker = parts.watchDocker?.({ projectRoot, processes });
@@ -38,26 +43,33 @@ export function settingsPortsOf(
   return {
     files,
     projectRoot,
+    home: homeOf(options.env),
     plugins,
     ...defined({ overlay, rules: options.rules, docker, readFile, checkFolder }),
   };
 }
 
+function homeOf(env: TroupeOptions['env'] = process.env): string {
+  const named = env['HOME'] ?? '';
+  return isAbsolute(named) ? named : homedir();
+}
+
 /** Resolves references in server settings with the host's inputs and environment. */
 export function valueSourceOf(
-  { inputs, headers, projectRoot }: TroupeOptions,
+  options: TroupeOptions,
   { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
   ports: Pick<ValuePorts, 'processes' | 'inputEvents'> & {
     /** The scope that declared a server. */
     readonly scopeOf: (server: string) => Scope;
   },
 ): ValueSource {
+  const { inputs, headers } = options;
   const { scopeOf, ...others } = ports;
   const hostHeaders: ValuePorts['hostHeaders'] =
     headers &&
     (({ server, url, reason }) => headers({ name: server, url, scope: scopeOf(server) }, reason));
-  const root = resolve(projectRoot ?? process.cwd());
-  return createValueSource({ clock, env, projectRoot: root, ask: inputs, hostHeaders, ...others });
+  const projectRoot = projectRootOf(options);
+  return createValueSource({ clock, env, projectRoot, ask: inputs, hostHeaders, ...others });
 }
 
 /** Returns the files and plugins that are read in addition to the host's own settings. */

@@ -385,11 +385,11 @@ describe('the settings source', () => {
     const [server] = (await source.next()).servers;
     expect(server?.invalid).toMatchObject({ line: 2, key: 'mcpServers.a.cwd' });
 
-    folders.add('/project/data');
+    folders.add('/me/data');
     source.send({ type: 'settings.reload' });
     const [fixed] = (await source.next()).servers;
     expect(fixed?.invalid).toBeUndefined();
-    expect(source.book.get(fixed?.generation ?? '')).toMatchObject({ cwd: '/project/data' });
+    expect(source.book.get(fixed?.generation ?? '')).toMatchObject({ cwd: '/me/data' });
   });
 
   it('reports polling when the system has no watches left', async () => {
@@ -516,7 +516,7 @@ describe('reading the settings once', () => {
     });
     expect(namesOf(settings)).toEqual(['a']);
     expect(settings.problems).toEqual([]);
-    expect([...specs.values()]).toMatchObject([{ command: 'x', cwd: '/project' }]);
+    expect([...specs.values()]).toMatchObject([{ command: 'x', cwd: '/me' }]);
   });
 });
 

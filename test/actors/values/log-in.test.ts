@@ -29,7 +29,7 @@ const inputs = [{ id: 'secret', type: 'promptString', password: true }];
 
 function specOf(entry: object, projectRoot = '/', scope: Scope = 'config'): RemoteSpec {
   const settings = { mcpServers: { db: { url: 'https://host/mcp', ...entry } }, inputs };
-  const origin = { file: '/x.json', scope, projectRoot };
+  const origin = { file: path.join(projectRoot, 'x.json'), scope, projectRoot };
   const server = parseSettings(JSON.stringify(settings), origin).document?.servers[0];
   if (server?.spec === undefined) throw new Error(server?.desired.invalid?.message);
   if (server.spec.type === 'stdio' || server.spec.type === 'memory') throw new Error('not remote');

@@ -29,7 +29,7 @@ const inputs = [
 
 function specOf(entry: object, projectRoot = '/', scope: Scope = 'config'): ServerSpec {
   const settings = { mcpServers: { db: { command: 'node', ...entry } }, inputs };
-  const origin = { file: '/x.json', scope, projectRoot };
+  const origin = { file: path.join(projectRoot, 'x.json'), scope, projectRoot };
   const server = parseSettings(JSON.stringify(settings), origin).document?.servers[0];
   if (server?.spec === undefined) throw new Error(server?.desired.invalid?.message);
   return server.spec;
@@ -235,9 +235,9 @@ describe('the keychain', () => {
 });
 
 describe('an environment file', () => {
-  const read = async (root: string, entry: object, scope: Scope = 'config') => {
+  const read = async (root: string, entry: object, scope: Scope = 'config', project = root) => {
     const spec = specOf(entry, root, scope);
-    const values = await sourceOf().find(spec, 'db');
+    const values = await sourceOf({ projectRoot: project }).find(spec, 'db');
     const resolved = resolveSpec(spec, { HOME: '/place' }, { values });
     return resolved.type === 'stdio'
       ? { env: resolved.launch.env, secrets: resolved.secrets }
@@ -303,7 +303,9 @@ describe('an environment file', () => {
     ]) {
       writeFileSync(path.join(root, 'bad.env'), `B=1\n${name}=x\n`);
       expect(await failure('bad.env')).toContain(`sets ${name}, which decides what runs`);
-      expect(await read(root, { envFile: 'bad.env' })).toBeDefined();
+      // Nor does an entry of the user's own take them from a file of the project.
+      await expect(read(root, { envFile: 'bad.env' })).rejects.toThrow(`sets ${name}`);
+      expect(await read(root, { envFile: 'bad.env' }, 'config', '/elsewhere')).toBeDefined();
     }
     writeFileSync(path.join(root, 'bad.env'), 'BASH_FUNC_dirname%%=() { touch pwned; }\n');
     expect(await failure('bad.env')).toContain(
@@ -324,7 +326,7 @@ describe('an environment file', () => {
     const over = path.join(outside, 'project');
     symlinkSync(root, over);
     const names = (file: string, within = root) =>
-      readEnvFile({ path: file, within }).then((reading) =>
+      readEnvFile({ path: file, within }, root).then((reading) =>
         'env' in reading ? Object.keys(reading.env) : reading.failure,
       );
     expect(await names(path.join(root, 'chain'))).toEqual(['A']);

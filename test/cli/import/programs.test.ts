@@ -25,6 +25,8 @@ async function readDirectly(file: string, projectRoot: string) {
     file,
     scope: 'config',
     projectRoot,
+    // The written file is in another folder, and relative paths are copied as they are.
+    folder: projectRoot,
   });
   const servers = document?.servers ?? [];
   return {

@@ -1,0 +1,112 @@
+/** Where an entry's relative paths begin, where its process starts, and whether that folder must exist. */
+
+import path from 'node:path';
+
+import type { ServerSpec } from '../../domain/server-spec.ts';
+import type { Problem, Scope } from '../../domain/settings.ts';
+import { defined } from '../../policies/defined.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { ServerEntry } from './schema.ts';
+
+export interface Places {
+  /** Where a local server starts unless its entry says so. */
+  readonly start: string;
+  /** Where relative paths begin. */
+  readonly folder: string;
+}
+
+/**
+ * The user's own files apply in every project, so nothing in them means a file of whichever project is
+ * open unless they say so: the project may be a folder that was just cloned.
+ */
+export function placesOf({
+  file,
+  scope,
+  projectRoot,
+  home,
+  folder: given,
+}: {
+  readonly file: string;
+  readonly scope: Scope;
+  readonly projectRoot: string;
+  readonly home?: string;
+  readonly folder?: string;
+}): Places {
+  const isOwn = scope === 'user' || scope === 'managed';
+  // A file of the project that the user names, such as `.vscode/mcp.json`, is about the project.
+  const isElsewhere = scope === 'config' && !isBelow(file, projectRoot);
+  const folder = given ?? (isOwn || isElsewhere ? path.dirname(file) : projectRoot);
+  return { start: isOwn ? (given ?? home ?? folder) : folder, folder };
+}
+
+function isBelow(file: string, folder: string): boolean {
+  const way = path.relative(folder, file);
+  return way.split(path.sep)[0] !== '..' && !path.isAbsolute(way);
+}
+
+const projectWord = '${workspaceFolder}';
+
+/** Replaces the word for the project folder in what describes a process. */
+export function withProject(entry: ServerEntry, projectRoot: string): ServerEntry {
+  if (entry.values === 'literal') return entry;
+  // A folder's name is text, whatever it looks like.
+  const project = projectRoot.replaceAll('${', '${DOLLAR:-$}{');
+  const placed = (text: string): string => text.replaceAll(projectWord, () => project);
+  const { command, args, cwd, envFile, env } = entry;
+  return {
+    ...entry,
+    ...defined({
+      command: command && placed(command),
+      args: args?.map(placed),
+      cwd: cwd && placed(cwd),
+      envFile: envFile && placed(envFile),
+      env:
+        env &&
+        Object.fromEntries(
+          Object.entries(env).map(([name, value]) => [
+            name,
+            typeof value === 'string' ? placed(value) : value,
+          ]),
+        ),
+    }),
+  };
+}
+
+/** A folder that begins with a reference is resolved when the reference is. */
+export function fromFolder(folder: string, written: string, values: ServerEntry['values']): string {
+  return written.startsWith('${') && values !== 'literal' ? written : path.resolve(folder, written);
+}
+
+/** The folder that an entry names and that must exist. */
+export interface NamedFolder {
+  readonly path: string;
+  readonly problemOf: (fault: FolderFault) => Problem;
+}
+
+/** @param problemHere - a problem at the entry's `cwd`, without a message */
+export function namedFolderOf(
+  { cwd, values }: ServerEntry,
+  spec: ServerSpec,
+  problemHere: () => Problem,
+): NamedFolder | undefined {
+  if (cwd === undefined || spec.type !== 'stdio') return undefined;
+  if (cwd.includes('${') && values !== 'literal') return undefined;
+  const shown = printableLine(spec.cwd, maxShownLength);
+  // Not its node, which would stay in memory.
+  const problem = problemHere();
+  return {
+    path: spec.cwd,
+    problemOf: (fault) => ({ ...problem, message: folderMessages[fault](shown) }),
+  };
+}
+
+const maxShownLength = 200;
+
+/** Why a folder is unusable. */
+export type FolderFault = 'missing' | 'notFolder' | 'unreachable';
+
+const folderMessages: Readonly<Record<FolderFault, (folder: string) => string>> = {
+  missing: (folder) => `folder ${folder} does not exist; create it or change "cwd"`,
+  notFolder: (folder) => `${folder} is not a folder; set "cwd" to the path of a folder`,
+  unreachable: (folder) => `cannot read folder ${folder}; grant access or change "cwd"`,
+};
