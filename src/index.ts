@@ -169,5 +169,5 @@ export { version } from './domain/version.ts';
 export { parseJson, writeJson } from './policies/exact-json.ts';
 export type { ToolMatch } from './policies/tools/search.ts';
 export * from './runtime/catalog/tool-pair.ts';
-export { createTroupe } from './runtime/create-troupe.ts';
+export { createTroupe } from './runtime/embedded-troupe.ts';
 export type * from './runtime/troupe.ts';

@@ -27,14 +27,7 @@ import type { Troupe, TroupeOptions } from './troupe.ts';
 
 const seedRange = 2 ** 31;
 
-/**
- * Starts a troupe: reads the settings, starts admitted servers, and keeps
- * reconciling until it is stopped. Returns immediately; `ready()` resolves
- * after the startup gate.
- *
- * Faults in listeners and actors are reported as process warnings, because they must not end the
- * host and must not go unnoticed.
- */
+/** Starts a troupe whose errors name commands, as the command line needs them. */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
   const { clock = realClock, env = process.env } = options;
   const stateDir = options.stateDir === undefined ? undefined : resolve(options.stateDir);
