@@ -20,6 +20,8 @@ import { columnsOf, wrapText } from '../show/table.ts';
 interface StatusFlags {
   readonly watch?: true;
   readonly problems?: true;
+  /** With a server's name. */
+  readonly details?: true;
 }
 
 /** `status`: a table of all servers, or everything about one. */
@@ -34,8 +36,9 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
   options: [
     flag('--watch', 'keep showing it until Ctrl-C'),
     flag('--problems', 'show only servers that need attention'),
+    flag('--details', 'with a server: also show its last error while it works, era and generation'),
   ],
-  async run(session, [server], { watch = false, problems = false }) {
+  async run(session, [server], { watch = false, problems = false, details = false }) {
     const { launch, output } = session;
     if (problems && server !== undefined) {
       throw usageError('--problems chooses the servers; leave out the name');
@@ -59,7 +62,9 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
         output.lines(overview(snapshot, withShortPlaces(chosen, launch.projectRoot), output));
       else
         output.lines(
-          withUsage(chosen, usage).flatMap((each) => statusDetails(each, Date.now(), output.width)),
+          withUsage(chosen, usage).flatMap((each) =>
+            statusDetails(each, Date.now(), output.width, details),
+          ),
         );
       return 0;
     });

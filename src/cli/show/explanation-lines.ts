@@ -1,7 +1,11 @@
-/** Formats an explanation: the state and its reason, then the next step, then the details. */
+/**
+ * Formats an explanation: the state and its reason, then the next step, then what was tried. The details
+ * add what the chart did, by the names of its guards, timers and events.
+ */
 
 import type { Attempt, Explanation, QueuePlace, WindowUse } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
+import { isOnItsWay } from '../../domain/server-state.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { counted } from './counted.ts';
@@ -26,6 +30,7 @@ export function explanationLines(
   nowMs: number,
   width: number,
   paint: Paint,
+  isDetailed = false,
 ): string[] {
   const next = explanation.nextStep ?? actionOf(explanation.status);
   const painted = (style: Style, text: string): readonly string[] =>
@@ -35,13 +40,13 @@ export function explanationLines(
     ...painted('bold', sentenceOf(explanation, nowMs)),
     ...painted('cyan', `Next: ${next ?? waitOf(explanation, nowMs)}`),
     '',
-    ...factLines(factsOf(explanation, nowMs), titleWidth, width),
+    ...factLines((isDetailed ? factsOf : plainFactsOf)(explanation, nowMs), titleWidth, width),
     ...(stderr.length === 0 ? [] : ['', ...stderr]),
     ...attemptLines(explanation.attempts, width, paint),
   ];
 }
 
-/** The state and its reason, by the chart's names; the deciding guard is in the lines below. */
+/** The state and its reason. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { status, decision, queue } = explanation;
   const what = `${status.name} is ${stateText(status)} for ${sinceText(status.since, nowMs)}`;
@@ -49,10 +54,9 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   if (queue !== undefined) {
     return `${what}: ${queueText(queue)}.`;
   }
-  const guard = guardText(decision);
   const message = status.lastError?.message;
   const failure = isByFailure(status.state) && message !== undefined ? ` ${message}` : '';
-  if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
+  if (decision.isForecast) return `${what}; then ${placeName(decision.target)}.${failure}`;
   if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
   if (status.state === 'degraded' && message !== undefined) return `${what}: ${message}`;
   if (decision.guard === 'otherwise') return `${what}: nothing keeps it from running.${failure}`;
@@ -78,7 +82,45 @@ function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: Qu
 function waitOf({ timers, status }: Explanation, nowMs: number): string {
   const timer = timers.find(({ to }) => to !== undefined);
   if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';
-  return `nothing to do; ${timer.name} leads to ${stateText(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
+  const isTry = isOnItsWay(timer.to.state);
+  const then = isTry ? 'it is tried again' : `then ${stateText(timer.to)}`;
+  return `nothing to do; ${then} in ${leftText(timer.dueAt, nowMs)}`;
+}
+
+/** The state that a place in a chart stands for: `connection.parked.failed.crashLoop`. */
+function placeName(target: string): string {
+  const [state = target, reason] = target
+    .replace(/^connection\.(?:parked|engaged)\.(?:live\.)?/u, '')
+    .split('.');
+  return reason === undefined ? state : `${state} (${reason})`;
+}
+
+/** What a user asks about first, without the chart's words. */
+function plainFactsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
+  const { circuit, budgets, admission, lastFailure, status } = explanation;
+  const isClosed = circuit === undefined || circuit.state === 'closed';
+  const isAdmitted = admission.verdict === 'admitted';
+  return [
+    ['last failure', failureText(lastFailure, isByFailure(status.state), nowMs)],
+    ['exit', exitText(lastFailure)],
+    ['new settings', status.successor && stateText(status.successor)],
+    ['old process', status.predecessor && 'finishes its calls'],
+    ['calls', isClosed ? undefined : `refused; circuit ${circuitText(circuit)}`],
+    ['attempts', isByFailure(status.state) && budgets ? attemptsText(budgets) : undefined],
+    ['kept out by', isAdmitted ? undefined : `${admission.rule}${placeText(admission.source)}`],
+    ['settings', isAdmitted ? placeText(admission.source).replace(/^, /u, '') : undefined],
+  ];
+}
+
+/** A failure before the server became ready again is past. */
+function failureText(
+  failure: Explanation['lastFailure'],
+  isPresent: boolean,
+  nowMs: number,
+): string | undefined {
+  if (failure === undefined) return undefined;
+  const { code, message, at } = failure;
+  return `${sinceText(at, nowMs)} ago${isPresent ? '' : ', over now'}: ${message} (${code})`;
 }
 
 function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
@@ -159,11 +201,12 @@ function circuitText(circuit: NonNullable<Explanation['circuit']>): string {
   return `closed, ${failedCalls} of ${threshold} failed calls`;
 }
 
-function budgetText(budgets: NonNullable<Explanation['budgets']>): string {
+type Budgets = NonNullable<Explanation['budgets']>;
+
+function budgetText(budgets: Budgets): string {
   const { attempts, sameExits, crashes, losses } = budgets;
   const used = ({ times, limit, windowMs }: WindowUse): string =>
     `${times.length} of ${limit} in ${lengthText(windowMs)}`;
-  const most = attempts.max === null ? '' : ` of ${attempts.max}`;
   const inWindows = [
     crashes === undefined ? '' : `; crashes ${used(crashes)}`,
     losses === undefined ? '' : `; losses ${used(losses)}`,
@@ -173,7 +216,13 @@ function budgetText(budgets: NonNullable<Explanation['budgets']>): string {
     sameExits === undefined || sameExits.used < 2
       ? ''
       : `; same exits ${sameExits.used} of ${sameExits.max}`;
-  return `attempts ${attempts.used}${most}${alike}${inWindows.join('')}`;
+  return `attempts ${attemptsText({ attempts })}${alike}${inWindows.join('')}`;
+}
+
+/** A lost remote server is tried for ever, but more slowly. */
+function attemptsText({ attempts: { used, max } }: Pick<Budgets, 'attempts'>): string {
+  if (max === null) return String(used);
+  return used > max ? `${used}, after the first ${max} more slowly` : `${used} of ${max}`;
 }
 
 function placeText(source: SourceRef | undefined): string {

@@ -2,7 +2,7 @@
 
 import type { StateName } from '../../domain/host/explanation.ts';
 import type { ServerStatus, ServerUsage } from '../../domain/host/status.ts';
-import type { Step } from '../../domain/plan.ts';
+import type { Step, StepKind } from '../../domain/plan.ts';
 import {
   isUsable,
   needsUser,
@@ -192,28 +192,32 @@ export function statusDetails(
   server: ServerStatus & { readonly usage?: Omit<ServerUsage, 'server'> },
   nowMs: number,
   width: number,
+  isDetailed = false,
 ): string[] {
-  const { source, lastError, usage } = server;
+  const { source, usage } = server;
+  // Of a server that is up, it is of the past, and nobody says since when.
+  const lastError = isDetailed || isByFailure(server.state) ? server.lastError : undefined;
+  const detail = <Value>(value: Value): Value | undefined => (isDetailed ? value : undefined);
+  const isClosed = server.circuit === 'closed';
+  const isCatalogLive = server.catalog === 'live' || server.catalog === 'none';
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
   const facts: readonly Fact[] = [
     ['server', server.name],
     ['state', stateText(server)],
     ['note', server.mayDownload === true ? downloadNote : undefined],
     ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
-    ['tools', `${server.tools} (${server.catalog})`],
-    ['circuit', server.circuit],
+    ['tools', isCatalogLive && !isDetailed ? server.tools : `${server.tools} (${server.catalog})`],
+    ['circuit', isClosed ? detail(server.circuit) : server.circuit],
     ['attempt', server.attempt],
     ['next try', untilText(server.nextAttemptAt, nowMs)],
     ['restarts', server.restarts],
     ['calls', usage?.calls],
     ['pid', server.pid],
     ['memory', usage?.memory === undefined ? undefined : memoryUseText(usage.memory)],
-    [
-      'transport',
-      server.era === undefined ? server.transport : `${server.transport}, ${server.era} era`,
-    ],
+    ['transport', server.transport],
+    ['era', detail(server.era)],
     ['source', `${place} (${source.scope})`],
-    ['generation', server.generation.slice(0, 12)],
+    ['generation', detail(server.generation.slice(0, 12))],
     ['last error', lastError === undefined ? undefined : `${lastError.code}: ${lastError.message}`],
     ['exit', lastError?.signal ?? lastError?.exitCode],
     ['next step', actionOf(server)],
@@ -270,7 +274,19 @@ export function stateText({ state, reason }: StateName): string {
 export function planLines(plan: readonly Step[]): string[] {
   return plan
     .filter((step) => step.step !== 'keep')
-    .map((step) => printableLine(`plan: ${step.step} ${step.server} (${step.why})`, longestText));
+    .map((step) => printableLine(`plan: ${planText(step)}`, longestText));
+}
+
+const verbs: Readonly<Partial<Record<StepKind, string>>> = {
+  spawn: 'start',
+  retire: 'stop',
+  replace: 'restart',
+};
+
+function planText({ step, server, why }: Step): string {
+  const [, origin, verdict] = /^(.*), not running yet, but (\w+)$/u.exec(why) ?? [];
+  if (verdict !== undefined) return `${server} does not start: ${verdict} (${origin})`;
+  return `${verbs[step] ?? step} ${server} (${why})`;
 }
 
 /** The problems in the settings, one line each. */

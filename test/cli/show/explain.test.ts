@@ -98,10 +98,33 @@ describe('the printed explanation', () => {
     );
   });
 
-  it('shows the state and its reason, then the next step, then the details', () => {
-    expect(explanationLines(explanationOf(), nowMs, 80, plain).join('\n')).toBe(
+  it('shows the state and its reason, then the next step, without the words of the chart', () => {
+    const text = explanationLines(explanationOf(), nowMs, 80, plain).join('\n');
+    expect(text.split('\n\nstderr')[0]).toBe(
       `db is backingOff (retrying) for 10s. It ended with exit code 3.
-Next: nothing to do; reconnectBackoff leads to queued in 10s
+Next: nothing to do; it is tried again in 10s
+
+last failure  10s ago: It ended with exit code 3. (CRASHED)
+exit          code 3
+attempts      2 of 5
+settings      mcpServers.db in /settings/troupe.json:3`,
+    );
+    const { budgets } = explanationOf();
+    if (budgets === undefined) throw new Error('There are budgets.');
+    const later = explanationOf({ budgets: { ...budgets, attempts: { used: 8, max: 5 } } });
+    expect(explanationLines(later, nowMs, 80, plain)).toContain(
+      'attempts      8, after the first 5 more slowly',
+    );
+    const ready = explanationLines(explanationOf({ status: statusOf('db') }), nowMs, 80, plain);
+    expect(ready).toContain(
+      'last failure  10s ago, over now: It ended with exit code 3. (CRASHED)',
+    );
+  });
+
+  it('shows what the chart did with the details', () => {
+    expect(explanationLines(explanationOf(), nowMs, 80, plain, true).join('\n')).toBe(
+      `db is backingOff (retrying) for 10s. It ended with exit code 3.
+Next: nothing to do; it is tried again in 10s
 
 last failure  CRASHED (crashed) 10s ago: It ended with exit code 3.
 exit          code 3
@@ -152,9 +175,7 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
         isForecast: true,
       },
     };
-    expect(first(stopping)[0]).toBe(
-      'db is stopping for 10s; then isStopWanted leads to connection.parked.stopped.',
-    );
+    expect(first(stopping)[0]).toBe('db is stopping for 10s; then stopped.');
   });
 
   it.each([40, 60, 80, 120])('fits %i columns', (width) => {
@@ -190,7 +211,9 @@ describe('explain', () => {
     );
     const told = await runCliHere(['explain', 'db'], { folder });
     expect(told.exitCode).toBe(0);
-    expect(told.stdout).toMatch(/^db is backingOff \(retrying\)[^]*\nNext: [^]*\ntimers /);
+    expect(told.stdout).toMatch(/^db is backingOff \(retrying\)[^]*\nNext: [^]*\nattempts /);
+    const detailed = await runCliHere(['explain', 'db', '--details'], { folder });
+    expect(detailed.stdout).toMatch(/\ndecided by [^]*\ntimers /);
     const json = await runCliHere(['explain', 'db', '--json'], { folder });
     expect(JSON.parse(json.stdout)).toEqual(explanation);
   });

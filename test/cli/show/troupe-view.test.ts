@@ -210,8 +210,21 @@ describe('the status', () => {
     expect(statusLines([slow], now, 200, plain)[1]).toContain('circuit halfOpen, healthCheck');
   });
 
-  it('shows every fact about one server', () => {
-    expect(statusDetails(servers[0] ?? statusOf('none'), now, 80)).toEqual([
+  it('shows what a user asks about one server, and the rest with the details', () => {
+    const [broken = statusOf('none')] = servers;
+    const all = statusDetails(broken, now, 80, true);
+    expect(statusDetails(broken, now, 80)).toEqual(
+      all
+        .filter((line) => !/^(?:circuit|generation) /u.test(line))
+        .map((line) => line.replace('0 (live)', '0')),
+    );
+    const { lastError } = broken;
+    const ready = statusOf('db', { era: 'legacy', ...(lastError && { lastError }) });
+    expect(statusDetails(ready, now, 80).join('\n')).not.toMatch(/error|era|stderr/u);
+    expect(statusDetails(ready, now, 80, true).join('\n')).toMatch(
+      /^era +legacy$[^]*^last error /mu,
+    );
+    expect(all).toEqual([
       'server      broken',
       'state       backingOff (retrying)',
       'since       2026-01-02T03:04:05.000Z (2m 05s ago)',
@@ -244,7 +257,11 @@ describe('the status', () => {
         { server: 'a', step: 'keep', why: 'unchanged' },
         { server: 'b', step: 'replace', why: 'args changed' },
       ]),
-    ).toEqual(['plan: replace b (args changed)']);
+    ).toEqual(['plan: restart b (args changed)']);
+    const why = 'in the settings, not running yet, but pendingApproval';
+    expect(planLines([{ server: 'c', step: 'spawn', why }])).toEqual([
+      'plan: c does not start: pendingApproval (in the settings)',
+    ]);
   });
 
   it('shows the file, line and key of a settings problem', () => {
