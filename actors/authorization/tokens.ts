@@ -17,7 +17,7 @@ import { authenticate, type Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import { assertAvailable, type IssuerAccess } from './login-fetch.ts';
 import { jsonOf } from './metadata.ts';
-import { attempt, type Outcome, quoted, refused, type StepError, shownText } from './outcome.ts';
+import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
 import { scopeList } from './scopes.ts';
 
 /** Secrets; they go to the store and to transports only. */
@@ -93,6 +93,7 @@ export function refresh(
       scope,
       dpop,
       onOther,
+      mayOmitResource: true,
       // A proxy's page says nothing about the refresh token.
       onUnreadable: 'unavailable',
     });
@@ -109,9 +110,20 @@ export interface TokenRequest {
   readonly onOther?: RefusalKind;
   /** The kind of failure for a refusal that is no OAuth error. */
   readonly onUnreadable?: RefusalKind;
+  /** Whether the grant is bound to the resource, so that some issuers refuse to be told it again. */
+  readonly mayOmitResource?: boolean;
 }
 
+// RFC 8707 section 2, and what issuers answer that do not know the parameter.
+const aboutResource: ReadonlySet<string | undefined> = new Set([
+  'invalid_request',
+  'invalid_target',
+]);
+
 type RefusalKind = 'unavailable' | 'grant' | 'denied';
+
+// The credential's lock is held meanwhile; a parameter is refused at once.
+const quickMs = 10_000;
 
 /** Sends a token request; rejects with a {@link StepError}. */
 export async function requestTokens(
@@ -121,9 +133,17 @@ export async function requestTokens(
   request: TokenRequest,
 ): Promise<Tokens> {
   const sentAtMs = access.clock.wallNow();
-  const parameters = { ...request.parameters, resource: found.resource };
   const url = found.metadata.token_endpoint;
-  const body = await postForm(access, found, client, { url, ...request, parameters });
+  const post = (parameters: TokenRequest['parameters']): Promise<unknown> =>
+    postForm(access, found, client, { url, ...request, parameters });
+  const body = await post({ ...request.parameters, resource: found.resource }).catch(
+    (error: unknown) => {
+      const code = error instanceof StepError ? error.failure.code : undefined;
+      const isQuick = access.clock.wallNow() - sentAtMs < quickMs;
+      if (request.mayOmitResource !== true || !aboutResource.has(code) || !isQuick) throw error;
+      return post(request.parameters);
+    },
+  );
   return tokensIn(body, found.issuer, request, sentAtMs);
 }
 

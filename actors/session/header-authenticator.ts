@@ -42,6 +42,7 @@ export function withCurrentHeaders(
       if (await areOthers(refusal.sentWith)) return true;
       return (await logIn?.refused(refusal)) ?? false;
     },
+    failure: () => logIn?.failure?.(),
   };
 }
 
@@ -61,6 +62,7 @@ export function withReportedTokens(
       return headers;
     },
     refused: (refusal) => logIn.refused(refusal),
+    failure: () => logIn.failure?.(),
   };
 }
 

@@ -230,7 +230,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
       toolNamed: (name) => catalog.toolNamed(name),
       logLevel,
       rules: () => this.#rules(),
-      onTrouble: (failure, seen) => this.#reconsider(failure, seen),
+      reasonFor: (failure) => this.#opening.reasonFor(failure),
+      onTrouble: (failure, seen) => this.#reconsider(this.#explained(failure), seen),
     };
     const open = new OpenSession(session, catalog, setup, () => this.#onLogLevel(client));
     this.#open = open;
@@ -330,11 +331,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
 
   ended(seen: Seen): void {
     const failure = classifyFailure({ ...seen, phase: this.#phase }, this.#rules());
-    const message = this.#endInWords(failure, seen);
-    this.#announceEnd('wire.ended', {
-      ...failure,
-      message: printableLine(message, messageCharacters),
-    });
+    const message = printableLine(this.#endInWords(failure, seen), messageCharacters);
+    this.#announceEnd('wire.ended', this.#explained({ ...failure, message }));
   }
 
   #endInWords({ kind }: Failure, seen: Seen): string {
@@ -386,7 +384,15 @@ class NetworkSession implements SessionIo, OpeningEvents {
     // The status shows the server's message next to ours, so ours names its source.
     const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
     const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
-    return classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules());
+    return this.#explained(
+      classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules()),
+    );
+  }
+
+  #explained(failure: Failure): Failure {
+    const reason = this.#opening.reasonFor(failure);
+    if (reason === '') return failure;
+    return { ...failure, message: printableLine(`${failure.message}${reason}`, messageCharacters) };
   }
 
   /** Reports it to the log, and to the clients whose calls are in flight. */

@@ -3,6 +3,7 @@
  * client) and the step that closes it. The session chart decides which step is next.
  */
 
+import type { Authenticator } from '../../src/domain/authorization.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
@@ -98,6 +99,7 @@ export class Opening {
   /** The current connection, until it is closed. */
   #connection: Connection | undefined;
   #liveness: Liveness | undefined;
+  #authenticator: Authenticator | undefined;
   /** The last message sent, and the last request sent. */
   #sent = '';
   #asked = probeMethod;
@@ -219,6 +221,15 @@ export class Opening {
     if (method.startsWith('notifications/')) return false;
     this.#asked = method;
     return this.#followed?.has(method) === true;
+  }
+
+  /**
+   * Returns the sentence that follows a refusal: why there is no valid token, which is known here
+   * alone. Empty for other failures.
+   */
+  reasonFor({ kind }: Pick<Failure, 'kind'>): string {
+    const reason = kind === 'authRequired' ? this.#authenticator?.failure?.() : undefined;
+    return reason === undefined ? '' : ` ${reason}`;
   }
 
   /** Called when a failed request suggests that the server may be gone. */
@@ -445,6 +456,7 @@ export class Opening {
     signal.throwIfAborted();
     const reported = withReportedTokens(logIn, (secrets) => this.#addSecrets(secrets));
     const authenticator = withCurrentHeaders(endpoint, reported);
+    this.#authenticator = authenticator;
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     // The authenticator sends headers that may change.
     const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };

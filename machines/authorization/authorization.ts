@@ -61,6 +61,7 @@ import { signingInStates } from './signing-in.ts';
 import { logsIn, signsIn, unauthorized } from './unauthorized.ts';
 
 const noteToken = { type: 'noteToken', params: doneOf } as const;
+const noteGrantLost = { type: 'noteGrantLost', params: doneOf } as const;
 const noteStep = { type: 'noteStep', params: doneOf } as const;
 const hasFailed = { type: 'hasFailed', params: doneOf } as const;
 const isGone = { type: 'isGone', params: doneOf } as const;
@@ -206,7 +207,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
         ...step('refresh'),
         onDone: [
           { guard: mayPass, actions: noteToken, target: 'retrying' },
-          { guard: hasFailed, actions: [noteToken, 'noteGrantLost'], target: 'afterRefusal' },
+          { guard: hasFailed, actions: [noteToken, noteGrantLost], target: 'afterRefusal' },
           { guard: isGone, actions: noteToken, target: 'weighing' },
           { actions: [noteToken, 'acceptToken'], target: 'authorized' },
         ],

@@ -221,9 +221,13 @@ export const authorizationSetup = setup({
       return { failure: failure ?? null, nowMs };
     }),
     /** Records that the issuer no longer renews the token; it may be used until it expires. */
-    noteGrantLost: assign(({ context: { token } }) => ({
+    noteGrantLost: assign(({ context: { token } }, { failure }: TokenStepDone) => ({
       // Only a token that is there is renewed.
-      token: { ...(token as TokenFacts), isRefreshable: false },
+      token: {
+        ...(token as TokenFacts),
+        isRefreshable: false,
+        renewalRefusal: failure as AuthorizationFailure,
+      },
     })),
     /** Records why a step did not end. */
     noteFailure: assign(
@@ -240,10 +244,8 @@ export const authorizationSetup = setup({
     /** Records that the token's time is over, so that only another one counts. */
     noteExpired: assign(({ context: { token } }) => ({
       nowMs: token?.expiresAtMs ?? 0,
-      failure: {
-        kind: 'grant',
-        message: 'The login has expired, and the issuer gave nothing to renew it with.',
-      } as const,
+      // The issuer may have refused to renew it while it was still valid.
+      failure: token?.renewalRefusal ?? nothingToRenew,
     })),
     /** Adds scopes to those that the next login asks for. */
     noteWanted: assign(({ context }, scopes: readonly string[]) => ({
@@ -287,6 +289,17 @@ export const authorizationSetup = setup({
     /** Asks less often if the issuer wants that or fails (RFC 8628, section 3.5). */
     notePoll: assign(({ context: { device } }, { pending, failure }: PollStepDone) => ({
       device: device && { ...device, intervalMs: nextIntervalMs(device, pending, failure) },
+      failure: failure ?? null,
+    })),
+    /** Records that the code is no longer valid, and why the issuer could not be asked about it. */
+    noteCodeExpired: assign(({ context: { failure } }) => ({
+      failure: {
+        kind: 'timeout',
+        message:
+          failure === null
+            ? 'The code expired before anyone entered it.'
+            : `The code expired while the issuer could not be asked about it: ${failure.message}`,
+      } as const,
     })),
     /** Forgets why the last login failed, and how often its token was refused. */
     forgetFailure: assign({ failure: null, renewals: [] }),
@@ -376,6 +389,11 @@ export const authorizationSetup = setup({
   },
 });
 
+const nothingToRenew: AuthorizationFailure = {
+  kind: 'grant',
+  message: 'The login has expired, and the issuer gave nothing to renew it with.',
+};
+
 function tokenFrom(
   context: AuthorizationContext,
   { token, nowMs, failure }: TokenStepDone,
@@ -383,7 +401,8 @@ function tokenFrom(
   if (failure !== undefined || token === undefined) return { failure: failure ?? null, nowMs };
   const isNew = token?.generation !== context.token?.generation;
   return {
-    token,
+    // The store does not know that the issuer refused to renew it.
+    token: isNew ? token : context.token,
     nowMs,
     failure: null,
     attempt: 0,

@@ -116,7 +116,7 @@ export const signingInStates = authorizationSetup.createStateConfig({
     awaitingDevice: {
       after: {
         codeLifetime: {
-          actions: noteFailure('timeout', 'The code expired before anyone entered it.'),
+          actions: 'noteCodeExpired',
           target: '#authorization.loading',
         },
       },

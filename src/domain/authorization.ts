@@ -37,6 +37,8 @@ export interface TokenFacts {
   /** Wall clock in milliseconds; null if the issuer named no expiry. */
   readonly expiresAtMs: number | null;
   readonly isRefreshable: boolean;
+  /** Why the issuer no longer renews it; absent unless it refused. */
+  readonly renewalRefusal?: AuthorizationFailure;
 }
 
 export type AuthorizationFailureKind =
@@ -83,8 +85,10 @@ export interface Account {
   readonly expiresAt?: string;
   /** Whether the current token has expired. */
   readonly expired: boolean;
-  /** Whether it is renewed without the user. */
+  /** Whether it can be renewed without the user, as far as is known: the issuer may refuse. */
   readonly renewable: boolean;
+  /** Why the issuer refused to renew it, since this troupe started; absent if it did not. */
+  readonly renewalRefusal?: string;
 }
 
 /** Names a stored login by its address, as `accounts()` shows it. */
@@ -117,4 +121,9 @@ export interface Authenticator {
    * same request may be sent once more, with new headers.
    */
   refused(refusal: Refusal): Promise<boolean>;
+  /**
+   * Returns why there is no token that the server may accept, in one sentence without secrets;
+   * undefined if nothing failed or there is one.
+   */
+  failure?(): string | undefined;
 }

@@ -206,6 +206,19 @@ describe('a login', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/renewal'));
   });
 
+  it('sends no refused refresh token again after a login that fails', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(3_600_000, token));
+    await promises.settle('refresh', failure('grant', 3_600_000));
+    actor.send({ type: 'login.requested' });
+    await promises.settle('discover', failure('discovery', 3_600_010));
+    await promises.settle('load', at(3_600_020, token));
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'failed' },
+      context: { failure: { kind: 'discovery' }, token: { renewalRefusal: { kind: 'grant' } } },
+    });
+  });
+
   it('keeps a valid token whose renewal is refused until it expires', async () => {
     const { actor, clock, trace, promises } = story(user);
     await promises.settle('load', at(0, token));
@@ -213,7 +226,11 @@ describe('a login', () => {
     await promises.settle('refresh', failure('grant', 3_300_000));
     expect(actor.getSnapshot().value).toBe('authorized');
     clock.advanceBy(300_000);
-    expect(actor.getSnapshot().value).toEqual({ unauthorized: 'expired' });
+    const refusal = { kind: 'grant', message: 'grant.' };
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'expired' },
+      context: { failure: refusal, token: { renewalRefusal: refusal } },
+    });
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/refused-renewal'));
   });
 
@@ -441,6 +458,7 @@ const searches = {
           value,
           held?.generation,
           held?.isRefreshable,
+          held?.renewalRefusal?.kind,
           nowMs >= (held?.expiresAtMs ?? Number.POSITIVE_INFINITY),
           isRejected,
           why?.kind,

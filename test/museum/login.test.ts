@@ -134,6 +134,65 @@ describe('a renewal', () => {
   );
 });
 
+describe('a renewal that the issuer refuses', () => {
+  exhibit(
+    'https://github.com/dust-tt/dust/pull/22773',
+    'Issuers refused renewals that name the resource, or left fields out of their answers; logins were lost after an hour.',
+    'is tried once without the resource, and its answer needs neither type nor life',
+    async () => {
+      const issuer = await issuerWith({ resourceOfRenewals: 'refused' });
+      issuer.settings.tamper.token = ({ access_token, refresh_token }) => ({
+        access_token,
+        refresh_token,
+      });
+      const troupe = troupeAt(issuer);
+      await troupe.login('db');
+      issuer.book.expireAccess();
+      await echo(troupe);
+      const renewals = issuer
+        .seenAt('/token')
+        .filter(({ form }) => form.get('grant_type') === 'refresh_token');
+      expect(renewals.map(({ form }) => form.get('resource'))).toEqual([issuer.server, null]);
+      expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1, calls: 1 });
+    },
+  );
+
+  exhibit(
+    'https://github.com/metabase/metabase/issues/80389',
+    'An invalid refresh token was sent for ever, and the user was never asked to log in.',
+    'ends after two requests, and its reason is shown until the user logs in again',
+    async () => {
+      const issuer = await issuerWith();
+      const troupe = troupeAt(issuer);
+      await troupe.login('db');
+      const before = issuer.seenAt('/token').length;
+      const body = JSON.stringify({
+        error: 'invalid_request',
+        error_description: 'The token request is invalid.',
+      });
+      issuer.settings.faults.set('/token', { fault: { status: 400, body } });
+      issuer.book.expireAccess();
+      const reason = 'invalid_request: The token request is invalid.';
+      const refused = { code: 'AUTH_REQUIRED', message: expect.stringContaining(reason) as string };
+      await expect(echo(troupe)).rejects.toMatchObject(refused);
+      await troupe.waitFor('db', 'authRequired');
+      expect(troupe.status('db')).toMatchObject({ lastError: refused });
+      expect(JSON.stringify(troupe.explain('db'))).toContain(reason);
+      expect(JSON.stringify(troupe.logs('db'))).toContain(reason);
+      const renewalRefusal = expect.stringContaining(reason) as string;
+      expect(await troupe.accounts()).toMatchObject([{ renewable: false, renewalRefusal }]);
+      await expect(echo(troupe)).rejects.toMatchObject(refused);
+      expect(issuer.seenAt('/token').length - before).toBe(2);
+      issuer.settings.faults.clear();
+      await troupe.login('db');
+      await echo(troupe);
+      const [account] = await troupe.accounts();
+      expect(account).toMatchObject({ renewable: true });
+      expect(account).not.toHaveProperty('renewalRefusal');
+    },
+  );
+});
+
 describe('the life of a token', () => {
   exhibit(
     'https://github.com/QwenLM/qwen-code/issues/5355',

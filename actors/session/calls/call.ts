@@ -77,6 +77,8 @@ export interface CallerSetup {
   readonly logLevel: () => LogLevel | undefined;
   /** Reads the policy from the current settings. */
   readonly rules: () => readonly ClassifyRule[];
+  /** Returns what to add to a failure's message: why there is no valid token. */
+  readonly reasonFor: (failure: Failure) => string;
   /** Called when a call fails in a way that may affect the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
@@ -357,7 +359,7 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   if (isLost && setup.ending() === 'orderly') return cutOff(setup);
   return {
     ...verdict,
-    message: printableLine(inWords(seen), messageCharacters),
+    message: printableLine(`${inWords(seen)}${setup.reasonFor(failure)}`, messageCharacters),
     ...(described.rpcCode !== undefined && {
       rpcCode: described.rpcCode,
       ...rpcDataOf(error, setup.secrets),

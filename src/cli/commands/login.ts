@@ -180,11 +180,13 @@ function accountLine(each: Account): string {
   return printableLine(parts.join('; '), longestLine);
 }
 
-function validityOf({ expired, expiresAt, renewable }: Account): string {
-  if (expiresAt === undefined) return 'token without an expiry';
-  if (!expired) return `token until ${expiresAt}${renewable ? ', renewable' : ''}`;
-  const next = renewable ? 'renewed at the next use' : 'log in again';
-  return `token expired at ${expiresAt}, ${next}`;
+function validityOf({ expired, expiresAt, renewable, renewalRefusal }: Account): string {
+  const lifetime = `${expired ? 'expired at' : 'until'} ${expiresAt}`;
+  const token = expiresAt === undefined ? 'token without an expiry' : `token ${lifetime}`;
+  const refusal = renewalRefusal === undefined ? [] : [`renewal refused: ${renewalRefusal}`];
+  const ability = expired ? 'to be renewed at the next use' : 'renewable';
+  const next = expired ? ['log in again'] : [];
+  return [token, ...refusal, ...(renewable ? [ability] : next)].join(', ');
 }
 
 export const loginCommands = [loginCommand, logoutCommand, accountsCommand];

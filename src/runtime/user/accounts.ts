@@ -17,24 +17,36 @@ import type { Variables } from '../../policies/expand-variables.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { digestOf, hasReferences } from './client-digest.ts';
 
-/** @param servers - the names of the servers that use a login, by its key */
+/** What is known of a stored login beyond its record. */
+interface KnownOfLogin {
+  /** The names of the servers that use it. */
+  readonly servers: Iterable<string>;
+  /** Why the issuer refused to renew its token; undefined if it did not. */
+  readonly renewalRefusal: string | undefined;
+}
+
+/** @param knownOf - what is known of a login, by its key */
 export function accountsOf(
   list: readonly CredentialSummary[],
-  servers: (key: string) => Iterable<string>,
   nowMs: number,
+  knownOf: (key: string) => KnownOfLogin,
 ): readonly Account[] {
-  return list.map(({ key, id, issuer, scope, expiresAtMs, isRenewable = false }) => ({
-    servers: [...new Set(servers(key))].toSorted(),
-    resource: id.resource,
-    issuer,
-    scopes: scope?.split(' ') ?? [],
-    expired: expiresAtMs !== undefined && expiresAtMs <= nowMs,
-    renewable: isRenewable,
-    ...defined({
-      account: id.account ?? undefined,
-      expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
-    }),
-  }));
+  return list.map(({ key, id, issuer, scope, expiresAtMs, isRenewable = false }) => {
+    const { servers, renewalRefusal } = knownOf(key);
+    return {
+      servers: [...new Set(servers)].toSorted(),
+      resource: id.resource,
+      issuer,
+      scopes: scope?.split(' ') ?? [],
+      expired: expiresAtMs !== undefined && expiresAtMs <= nowMs,
+      renewable: isRenewable && renewalRefusal === undefined,
+      ...defined({
+        account: id.account ?? undefined,
+        expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
+        renewalRefusal,
+      }),
+    };
+  });
 }
 
 /**

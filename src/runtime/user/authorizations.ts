@@ -51,7 +51,7 @@ import {
   until,
 } from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
-import { loginError, notWaiting, refuseOther } from './login-errors.ts';
+import { loginError, missingToken, notWaiting, refuseOther } from './login-errors.ts';
 
 /** Shows a login to the inspection: its actor, and who shares it. */
 export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
@@ -108,6 +108,11 @@ export class Authorizations {
         if (refusal.status === 401 && !this.#isUsable(begun.actor))
           session.refused(begun.actor, this.#now);
         return mayRepeat;
+      },
+      failure: () => {
+        const actor = login.begun?.actor;
+        if (actor === undefined || this.#isUsable(actor)) return undefined;
+        return missingToken(actor.getSnapshot().context);
       },
     };
   }
@@ -220,11 +225,12 @@ export class Authorizations {
   async accounts(specs: ReadonlyMap<string, ServerSpec | undefined>): Promise<readonly Account[]> {
     const list = (await this.#store?.list()) ?? [];
     const plain = [...specs].map(([name, spec]) => [name, plainKeyOf(spec)] as const);
-    const servers = (key: string): readonly string[] => [
-      ...(this.#logins.get(key)?.servers ?? []),
-      ...plain.filter(([, its]) => its === key).map(([name]) => name),
-    ];
-    return accountsOf(list, servers, this.#now);
+    return accountsOf(list, this.#now, (key) => {
+      const { servers = [], begun } = this.#logins.get(key) ?? {};
+      const others = plain.filter(([, its]) => its === key).map(([name]) => name);
+      const { token } = begun?.actor.getSnapshot().context ?? {};
+      return { servers: [...servers, ...others], renewalRefusal: token?.renewalRefusal?.message };
+    });
   }
 
   /** Forgets servers that were removed, and ends logins that no server uses any more. */

@@ -1,5 +1,7 @@
 /** Errors for users whose login fails, or goes on after a mistake. */
 
+import { sentence } from '../../../actors/authorization/outcome.ts';
+import type { AuthorizationContext } from '../../../machines/authorization/setup.ts';
 import type { AuthorizationFailure } from '../../domain/authorization.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
@@ -26,6 +28,20 @@ export function loginError(
       : `${link} ${key} (${line === undefined ? file : `${file}:${line}`})`;
   const message = `the login to ${server} failed: ${why}${place}`;
   return new TroupeError('AUTH_REQUIRED', message, { server });
+}
+
+/** Returns why there is no valid token, as a sentence; undefined if nothing failed. */
+export function missingToken({
+  token,
+  needsUser,
+  failure,
+}: Pick<AuthorizationContext, 'token' | 'needsUser' | 'failure'>): string | undefined {
+  const refusal = token?.renewalRefusal;
+  // A user's login that failed later does not explain it; a request without a user does.
+  const why = needsUser ? (refusal ?? failure) : (failure ?? refusal);
+  if (!why) return undefined;
+  const without = needsUser ? 'The last login failed' : 'No token was obtained';
+  return `${token === null ? without : 'Its token was not renewed'}: ${sentence(why.message)}.`;
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` unless a URL responds to the address that was opened */

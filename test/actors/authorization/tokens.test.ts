@@ -193,6 +193,36 @@ describe('a refresh', () => {
     valueOf(await refreshed(ready, tokens));
   });
 
+  it.each([
+    ['invalid_request', 1],
+    ['invalid_target', 1],
+    ['invalid_grant', 0],
+  ])('that is refused with %s is tried %i times without the resource', async (error, times) => {
+    const { ready, tokens } = await authorized();
+    ready.issuer.settings.faults.set('/token', { fault: oauthError(error) });
+    expect(failureOf(await refreshed(ready, tokens))).toMatchObject({ kind: 'grant', code: error });
+    const resources = ready.issuer.seenAt('/token').map(({ form }) => form.get('resource'));
+    const { server } = ready.issuer;
+    expect(resources).toEqual([server, server, ...Array<null>(times).fill(null)]);
+  });
+
+  it('that is refused late is not tried again, because others wait for the lock', async () => {
+    const { ready, tokens } = await authorized();
+    const { clock } = ready.access;
+    let lateMs = 0;
+    const access = {
+      ...ready.access,
+      clock: { ...clock, wallNow: () => clock.wallNow() + lateMs },
+      fetch: (...args: Parameters<typeof ready.access.fetch>) => {
+        lateMs = 10_000;
+        return ready.access.fetch(...args);
+      },
+    };
+    ready.issuer.settings.faults.set('/token', { fault: oauthError('invalid_request') });
+    failureOf(await refreshed({ ...ready, access }, tokens));
+    expect(ready.issuer.seenAt('/token')).toHaveLength(2);
+  });
+
   it('redacts a secret that the issuer repeats', async () => {
     const { ready, tokens } = await authorized();
     const body = JSON.stringify({

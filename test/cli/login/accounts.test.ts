@@ -100,6 +100,25 @@ describe('stored logins', () => {
     expect(stdout).toMatch(/token expired at \S+, log in again; used by no server/);
   });
 
+  it('say whether they can be renewed, and why not', async () => {
+    const issuer = await issuerWith();
+    const stateDir = temporaryFolder();
+    await loggedIn(issuer, { db: {} }, { stateDir });
+    const clock = { ...promptClock, wallNow: () => Date.now() + 3_600_001 };
+    const shown = async (mcpServers: object, isWaitedFor = false): Promise<string> => {
+      const troupe = createTroupe({ bare: true, settings: { mcpServers }, stateDir, clock });
+      onTestFinished(() => troupe.stop());
+      if (isWaitedFor) await troupe.waitFor('db', 'authRequired');
+      return (await runCliHere(['accounts'], { folder: temporaryFolder(), troupe })).stdout;
+    };
+    expect(await shown({})).toContain(', to be renewed at the next use; used by no server');
+    const body = '{"error":"invalid_grant","error_description":"The grant was revoked."}';
+    issuer.settings.faults.set('/token', { fault: { status: 400, body } });
+    expect(await shown({ db: { url: issuer.server } }, true)).toContain(
+      `, renewal refused: ${issuer.origin}/token refused the request (invalid_grant: The grant was revoked.), log in again; used by db`,
+    );
+  });
+
   it('of several accounts are deleted by account', async () => {
     const issuer = await issuerWith();
     const stateDir = temporaryFolder();

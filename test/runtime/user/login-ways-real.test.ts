@@ -181,6 +181,17 @@ describe('an issuer that refuses all scopes of the metadata', () => {
 });
 
 describe('a token that was requested without a user', () => {
+  it("is refused with the issuer's reason, which the server's status shows", async () => {
+    const issuer = await issuerWith();
+    const oauth = { grant: 'client_credentials', clientId: 'robot', clientSecret: 'of-it' };
+    const { troupe } = troupeWith(issuer, { oauth });
+    expect(await troupe.waitFor('db', 'authRequired', waits)).toMatchObject({
+      lastError: {
+        message: `The server answered with status 401 (Unauthorized). No token was obtained: ${issuer.origin}/token refused the request (invalid_client).`,
+      },
+    });
+  });
+
   it('is replaced by one with the scopes that a tool needs, and no call fails', async () => {
     const clients = [{ id: 'robot', method: 'client_secret_basic', secret: 'of-it' }] as const;
     const issuer = await issuerWith({

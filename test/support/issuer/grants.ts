@@ -69,8 +69,10 @@ const grants: Readonly<Record<string, GrantHandler>> = {
   },
   refresh_token({ book, server, settings }, { id }, form, jkt) {
     const name = form.get('refresh_token') ?? '';
-    if (![server, ...settings.otherResources].includes(form.get('resource') ?? ''))
-      return 'invalid_target';
+    const isRefused = settings.resourceOfRenewals === 'refused';
+    if (isRefused && form.has('resource')) return 'invalid_request';
+    const known = [server, ...settings.otherResources];
+    if (!isRefused && !known.includes(form.get('resource') ?? '')) return 'invalid_target';
     // Refresh tokens of public clients are bound to the key as well.
     if (book.ownerOf(name)?.jkt !== jkt) return 'invalid_grant';
     return book.redeem(name, id) ?? 'invalid_grant';

@@ -74,6 +74,8 @@ export interface IssuerSettings {
   /** How far the issuer's clock is ahead. */
   clockSkewMs: number;
   issuesRefreshTokens: boolean;
+  /** Whether a renewal names the resource; issuers that do not know the parameter refuse it. */
+  resourceOfRenewals: 'needed' | 'refused';
   /** Tokens are for this resource instead of the one asked for. */
   audience?: string;
   iss: 'correct' | 'wrong' | 'none';
@@ -110,6 +112,7 @@ export function defaultSettings(): IssuerSettings {
     signingKeys: [],
     otherResources: [],
     issuesRefreshTokens: true,
+    resourceOfRenewals: 'needed',
     iss: 'correct',
     advertisesIss: true,
     consent: 'allow',

@@ -111,6 +111,7 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     toolNamed: () => undefined,
     logLevel: () => undefined,
     rules: () => [],
+    reasonFor: () => '',
     onTrouble: () => {},
   });
   const allSent = transport.sent as unknown as readonly Sent[];

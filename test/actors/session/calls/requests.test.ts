@@ -68,6 +68,7 @@ async function stageOf(isLight: boolean): Promise<Stage> {
     toolNamed: () => undefined,
     logLevel: () => undefined,
     rules: () => [],
+    reasonFor: () => '',
     onTrouble: (failure) => troubles.push(failure),
   });
   return {
@@ -294,6 +295,7 @@ it('a call whose argument cannot be read for a header is not sent', async () => 
     toolNamed: () => ({ name: 'echo', inputSchema }) as ListedTool,
     logLevel: () => undefined,
     rules: () => [],
+    reasonFor: () => '',
     onTrouble: () => {},
   });
   const args = {
