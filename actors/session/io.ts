@@ -20,7 +20,7 @@ import { asLoss, classifyFailure, endsSession } from '../../src/policies/failure
 import { explanationInWords } from '../../src/policies/failures/explaining-line.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
-import type { Seen } from '../transports/connection/connection.ts';
+import type { Connection, Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf } from '../transports/connection/failure.ts';
 import { Caller, type CallerSetup } from './calls/call.ts';
 import type { AskableThings } from './calls/question.ts';
@@ -185,7 +185,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   probe(): void {
     const open = this.#open;
     if (open === undefined) return;
-    open.probe ??= createProbe(open.client, (answer, error) => this.#onProbed(answer, error));
+    open.probe ??= this.#createProbe(open.client);
     open.probe.ask();
   }
 
@@ -246,6 +246,21 @@ class NetworkSession implements SessionIo, OpeningEvents {
       ...(pid !== undefined && { pid }),
       offers: catalog.offers,
     };
+  }
+
+  #createProbe(client: Client): Probe {
+    const { onlyLists } = this.#ports;
+    const { generation } = this.#id;
+    return createProbe({
+      client,
+      stages: (this.#opening.connection as Connection).stages,
+      isByList: onlyLists?.has(generation) === true,
+      onListed: (unanswered) => {
+        onlyLists?.add(generation);
+        this.remark(`does not answer ${unanswered}; its health is checked by listing its tools`);
+      },
+      onAnswer: (answer, error) => this.#onProbed(answer, error),
+    });
   }
 
   #onLogLevel(client: Client): void {

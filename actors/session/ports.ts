@@ -60,13 +60,22 @@ export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
 const maxGenerations = 10_000;
 
 /** Generations with a property that the next session needs. Drops the oldest when there are too many. */
-export class GenerationSet extends Set<string> {
+class GenerationSet extends Set<string> {
   override add(generation: string): this {
     super.add(generation);
     const [oldest] = this;
     if (this.size > maxGenerations && oldest !== undefined) this.delete(oldest);
     return this;
   }
+}
+
+/** Creates what all sessions find out about generations. */
+export function createGenerationSets() {
+  return {
+    overSse: new GenerationSet(),
+    leftWhenAsked: new GenerationSet(),
+    onlyLists: new GenerationSet(),
+  };
 }
 
 /** Answers servers' questions. */
@@ -147,6 +156,11 @@ export interface SessionPorts {
    * probed again until they have responded to the old handshake. If absent, there are none.
    */
   readonly leftWhenAsked?: Set<string>;
+  /**
+   * Generations that left `ping` unanswered and answered a list instead, which is how their health
+   * is checked. If absent, each session finds out by itself.
+   */
+  readonly onlyLists?: Set<string>;
   /**
    * Called when a command resolves to a program other than the approved one, or its variables file
    * sets other names; nothing was started.

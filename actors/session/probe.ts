@@ -1,34 +1,66 @@
 /**
  * Probes whether a server is alive: with `ping` or, in the modern protocol, which has no ping, with
- * `server/discover`. A new probe silently abandons the previous one. A probe has no deadline; the
- * caller decides how long to wait.
+ * `server/discover`. Any message that arrives meanwhile answers the probe. A server that left the
+ * first probe unanswered is asked for its tools instead, because some servers ignore `ping`.
+ *
+ * A new probe silently abandons the previous one. A probe has no deadline; the caller decides how
+ * long to wait.
  */
 
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { methodNotFound } from '../../src/domain/rpc-code.ts';
 import type { ProbeAnswer } from '../../src/domain/session.ts';
 import { describeError } from '../transports/connection/failure.ts';
+import type { MessageStages } from '../transports/connection/stages.ts';
 import type { Client } from './client.ts';
 
 export type Probe = ReturnType<typeof createProbe>;
 
-/** `onAnswer` receives the result of each probe, and the error if it failed. */
-export function createProbe(
-  client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>,
-  onAnswer: (answer: ProbeAnswer, error?: unknown) => void,
-) {
+interface ProbePorts {
+  readonly client: Pick<Client, 'ping' | 'discover' | 'request' | 'getProtocolEra'>;
+  readonly stages: Pick<MessageStages, 'onRead'>;
+  /** Whether the server is known to leave probes unanswered, and to answer lists. */
+  readonly isByList: boolean;
+  /** Called when the server answered a list after it had left the other probe unanswered. */
+  readonly onListed: (unanswered: string) => void;
+  /** Receives the result of each probe, and the error if it failed. */
+  readonly onAnswer: (answer: ProbeAnswer, error?: unknown) => void;
+}
+
+export function createProbe({ client, stages, onListed, onAnswer, ...known }: ProbePorts) {
+  let { isByList } = known;
   let present: AbortController | undefined;
+  /** What the server has made of `ping`, or of `server/discover`. */
+  let ping: 'new' | 'unanswered' | 'answered' = 'new';
+
+  const conclude = (question: AbortController, answer: ProbeAnswer, error?: unknown): void => {
+    if (present !== question || stages.onRead === undefined) return;
+    stages.onRead = undefined;
+    onAnswer(answer, error);
+  };
 
   const ask = async (): Promise<void> => {
     present?.abort('Another probe was sent.');
     const question = new AbortController();
     present = question;
+    stages.onRead = (messages) => {
+      if (!messages.every(isUnknownMethod)) conclude(question, 'alive');
+    };
     const options = { signal: question.signal };
     const isModern = client.getProtocolEra() === 'modern';
+    const asksForList = isByList || ping === 'unanswered';
+    if (ping === 'new') ping = 'unanswered';
     try {
-      await (isModern ? client.discover(options) : client.ping(options));
-      if (present === question) onAnswer('alive');
+      if (asksForList) await client.request('tools/list', {}, options);
+      else await (isModern ? client.discover(options) : client.ping(options));
+      if (!asksForList) ping = 'answered';
+      else if (!isByList) onListed(isModern ? 'server/discover' : 'ping');
+      isByList ||= asksForList;
+      conclude(question, 'alive');
     } catch (error) {
-      if (present === question) onAnswer(answerIn(error), error);
+      const answer = answerIn(error);
+      if (!asksForList && answer !== 'none') ping = 'answered';
+      conclude(question, answer, error);
     }
   };
 
@@ -38,6 +70,7 @@ export function createProbe(
     stop(): void {
       const question = present;
       present = undefined;
+      stages.onRead = undefined;
       question?.abort('The session ends.');
     },
   };
@@ -48,4 +81,9 @@ function answerIn(error: unknown): ProbeAnswer {
   const { rpcCode } = describeError(error, []);
   if (rpcCode === undefined) return 'none';
   return rpcCode === methodNotFound ? 'unknownMethod' : 'alive';
+}
+
+/** Returns whether a message is the answer that a policy may refuse to count. */
+function isUnknownMethod(message: JSONRPCMessage): boolean {
+  return 'error' in message && message.error.code === methodNotFound;
 }

@@ -1,7 +1,7 @@
 /**
  * The health checks of an open session.
  *
- * One check runs at a time, and any response proves that the server is alive, even a late one.
+ * One check runs at a time, and any message proves that the server is alive, even a late one.
  * Failed checks degrade the server. After enough consecutive failures, the server chart gives the
  * session up, unless calls are running. After a wake-up, checks follow at short intervals until the
  * server responds, because the network may need a moment.

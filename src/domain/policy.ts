@@ -249,8 +249,8 @@ export interface BreakerPolicy {
 export interface HealthPolicy {
   /**
    * `off` and `status`: no checks, because an exited process or a broken stream is noticed at once;
-   * `ping`: a regular ping. After the machine wakes up, every ready server is checked once in any
-   * mode.
+   * `ping`: a regular ping, or a list of the tools if the server never answered one; any message of
+   * the server counts. After the machine wakes up, every ready server is checked once in any mode.
    */
   readonly mode: 'off' | 'status' | 'ping';
   /** Time between two checks. */

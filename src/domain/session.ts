@@ -117,7 +117,7 @@ export type WireFact =
   /** A request showed that the session is lost. */
   | (WireEnd & { readonly type: 'wire.lost' })
   /**
-   * The result of a health check: any response, even an error, proves that the server is alive;
+   * The result of a health check: any message, even an error, proves that the server is alive;
    * `unknownMethod` means that it does not support the check.
    */
   | { readonly type: 'wire.probed'; readonly answer: ProbeAnswer; readonly failure?: Failure }

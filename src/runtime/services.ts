@@ -4,7 +4,7 @@
  */
 
 import {
-  GenerationSet,
+  createGenerationSets,
   type SessionOwner,
   type SessionTarget,
 } from '../../actors/session/ports.ts';
@@ -71,7 +71,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
-  const overSse = new GenerationSet();
+  const found = createGenerationSets();
   const logins = lazyLogins(shared);
   const root: RootRef = createRoot({
     parts,
@@ -86,8 +86,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       onExecutableMoved: () => root.send({ type: 'settings.reload' }),
       processes,
       values,
-      overSse,
-      leftWhenAsked: new GenerationSet(),
+      ...found,
       embedded: new Map(Object.entries(servers)),
       questions: questions.session,
       authenticatorFor: logins.authenticatorFor,
@@ -99,7 +98,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     clock,
     toolCountOf: (desired, generation) => catalogs.tools.countOf(desired, generation),
     heldCountOf: (desired) => approvals.heldCount(desired),
-    isOverSse: (generation) => overSse.has(generation),
+    isOverSse: (generation) => found.overSse.has(generation),
     stepFor: ({ name, state }) =>
       questions.stepFor(name) ?? stepForInput(state, values.inputAskedFor(name)),
     onSnapshot: records.noteSnapshot,

@@ -103,7 +103,7 @@ describe('a local server', () => {
   exhibit(
     'https://github.com/NousResearch/hermes-agent/issues/97245',
     'A server that never answers "ping" was restarted over and over, although it answered calls.',
-    'that never answers "ping" is not restarted, by default and under qwenCode',
+    'that never answers "ping" is not restarted, by default, under qwenCode, and with health checks: these list its tools instead',
     async () => {
       for (const policy of ['default', 'qwenCode'] as const) {
         const peer = await peerOf(({ method }) => (method === 'ping' ? 'hang' : undefined));
@@ -117,6 +117,20 @@ describe('a local server', () => {
         expect(peer.seen.filter((method) => method === 'initialize')).toHaveLength(1);
         expect(troupe.status('db')?.state).toBe('ready');
       }
+      const peer = await peerOf(({ method }) => (method === 'ping' ? 'hang' : undefined));
+      const clock = new SkippingClock();
+      const policy = { health: { mode: 'ping' } };
+      const troupe = troupeOf({ db: { url: peer.url, policy } }, { clock });
+      await troupe.waitFor('db', 'ready');
+      await clock.skip(300_000, () => fetch(new URL('/', peer.url)));
+      await troupe.waitFor('db', 'ready');
+      const count = (asked: string) => peer.seen.filter((method) => method === asked).length;
+      expect([count('initialize'), count('ping')]).toEqual([1, 1]);
+      expect(count('tools/list')).toBeGreaterThan(5);
+      const remarks = (troupe.logs('db') ?? []).filter(({ line }) => line.includes('ping'));
+      expect(remarks.map(({ line }) => line)).toEqual([
+        'does not answer ping; its health is checked by listing its tools',
+      ]);
     },
   );
 });

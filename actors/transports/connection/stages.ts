@@ -44,6 +44,8 @@ export class MessageStages {
   /** Set when the session opens; until then, everything goes to the client. */
   questions: Stage | undefined;
   calls: Stage | undefined;
+  /** Called with each batch of messages that the server sent; set while its silence would count. */
+  onRead: ((messages: readonly JSONRPCMessage[]) => void) | undefined;
   readonly budget: InputBudget;
   readonly #setup: StageSetup;
   /** Ids of the requests that were sent but not yet answered. */
@@ -72,6 +74,7 @@ export class MessageStages {
       messages.some((message) => this.#awaitedIdOf(message) === undefined)
     )
       this.budget.charge(Math.max(work, messages.length));
+    if (messages.length > 0) this.onRead?.(messages);
     return messages;
   }
 

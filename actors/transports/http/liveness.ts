@@ -31,6 +31,8 @@ export function createLiveness(
 ) {
   let state: 'idle' | 'asking' | 'stopped' = 'idle';
   let timer: unknown;
+  /** Whether a message has arrived since the last hint. */
+  let wasHeard = false;
 
   const calm = (): void => {
     clock.clearTimeout(timer);
@@ -54,7 +56,7 @@ export function createLiveness(
       if (client.getProtocolEra() === 'modern') await client.discover();
       else await client.ping();
     } catch (error) {
-      if (!isAnswer(error)) return lose(error);
+      if (!isAnswer(error) && !wasHeard) return lose(error);
     }
     calm();
     if (state === 'asking') state = 'idle';
@@ -69,6 +71,7 @@ export function createLiveness(
     suspect(): void {
       // Until the handshake is over, connecting is the probe.
       if (state === 'stopped' || client.getProtocolEra() === undefined) return;
+      wasHeard = false;
       if (state === 'idle') {
         state = 'asking';
         void ask();
@@ -76,7 +79,10 @@ export function createLiveness(
       if (timer === undefined) listen();
     },
     /** Called when a message arrives from the server. */
-    heard: calm,
+    heard(): void {
+      wasHeard = true;
+      calm();
+    },
     stop,
   };
 }

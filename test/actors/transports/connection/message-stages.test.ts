@@ -191,6 +191,17 @@ describe('the message stages', () => {
     expect(floods).toEqual([expect.stringContaining('more than 200 requests a second')]);
   });
 
+  it('report each message of the server while its silence would count, and no noise', () => {
+    const { stages, receive } = createStages();
+    const heard: unknown[] = [];
+    receive({ method: 'notifications/progress', params: {} });
+    stages.onRead = (messages) => heard.push(...messages);
+    stages.read('noise');
+    receive({ id: 7, result: {} });
+    receive({ method: 'notifications/progress', params: {} });
+    expect(heard).toMatchObject([{ id: 7 }, { method: 'notifications/progress' }]);
+  });
+
   it('charge all messages except awaited responses', () => {
     const { stages, receive, ask } = createStages();
     for (let id = 0; id < 1_000; id += 1) {

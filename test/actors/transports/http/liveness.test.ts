@@ -71,6 +71,21 @@ describe('a suspected server', () => {
     expect(lost).toHaveLength(1);
   });
 
+  it('is alive when its probe fails after a message, but not if a hint follows the message', async () => {
+    const { lost, questions, liveness } = asked();
+    liveness.suspect();
+    liveness.heard();
+    questions[0]?.fail(refusal(404));
+    await turn();
+    expect(lost).toEqual([]);
+    liveness.suspect();
+    liveness.heard();
+    liveness.suspect();
+    questions[1]?.fail(refusal(404));
+    await turn();
+    expect(lost).toHaveLength(1);
+  });
+
   it.each([
     ['a result', undefined],
     ['an error', new ProtocolError(-32_601, 'Method not found')],
