@@ -430,11 +430,11 @@ export const unwritable: readonly (readonly [what: string, args: unknown])[] = [
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
+    // Linux: the field after the name is the state. A process may disappear before the file is read.
+    return !/\) [ZX] /u.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
   } catch {
     return false;
   }
-  // Linux: the field after the name is the state.
-  return !/\) [ZX] /u.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
 }
 
 /** Resolves when the process is gone or a zombie. */
