@@ -6,7 +6,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
-import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
+import { parseJson, unwritablePart, writeJson } from '../../src/policies/exact-json.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
@@ -117,6 +117,10 @@ export class MemoryTransport extends Connection {
       const isResult = isRecord(message) && 'result' in message;
       return fault(tooManyBytes, isResult ? resultTooLarge : badResponse);
     }
+    // Where JSON cannot hold a value, the text has null.
+    const part = text.includes('null') ? unwritablePart(message) : undefined;
+    if (part !== undefined)
+      return fault(`The server answered with something that JSON cannot hold: ${part}.`);
     return this.stages.read(text);
   }
 }

@@ -12,6 +12,7 @@ import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
 import type { Question, QuestionKind } from '../domain/question.ts';
 import { traceContextIn } from '../policies/calls/request-meta.ts';
+import { keepNumbers } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
@@ -205,7 +206,7 @@ export class ClientRequests {
     });
     const progressToken = _meta?.progressToken;
     call.onProgress = (progress) => {
-      const notification = { ...progress, progressToken };
+      const notification = keepNumbers({ ...progress, progressToken }, progress);
       if (progressToken !== undefined)
         context.mcpReq
           .notify({ method: 'notifications/progress', params: notification })

@@ -208,7 +208,10 @@ export class GatewayClient implements Audience {
 
   /** Sends a log line with a request in progress at this server; otherwise only if the client asked for logs. */
   logged(server: string, line: Readonly<Record<string, unknown>>): void {
-    const notification = { method: 'notifications/message', params: { ...line } };
+    const notification = {
+      method: 'notifications/message',
+      params: keepNumbers({ ...line }, line),
+    };
     const context = this.#requests.underWayAt(server);
     if (context !== undefined) {
       const wanted =

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 
 import type { OutboxLimits } from '../../actors/host/slow-readers.ts';
 import { startStdioGateway } from '../../src/gateway/stdio-gateway.ts';
-import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
+import { keepNumbers, parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { type GatewayStage, type GatewayStageOptions, gatewayStage } from './gateway-stage.ts';
 
 export type Line = Readonly<Record<string, unknown>> & {
@@ -28,10 +28,17 @@ export interface StdioStage extends GatewayStage {
   leave(): Promise<void>;
 }
 
+/** What a client of 2026-07-28 says with each request. */
 const envelope = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
 };
+
+export function withEnvelope(params: object, envelope: object): object {
+  const { _meta: meta } = params as { readonly _meta?: object };
+  const all = meta === undefined ? envelope : keepNumbers({ ...envelope, ...meta }, meta);
+  return { ...params, _meta: all };
+}
 
 export async function stdioStage(
   era: 'legacy' | 'modern',
@@ -67,7 +74,7 @@ export async function stdioStage(
   const write = (message: object): void =>
     void stdin.write(`${writeJson({ jsonrpc: '2.0', ...message })}\n`);
   const begin: StdioStage['begin'] = (id, method, params = {}) =>
-    write({ id, method, params: era === 'modern' ? { _meta: envelope, ...params } : params });
+    write({ id, method, params: era === 'modern' ? withEnvelope(params, envelope) : params });
   const ask: StdioStage['ask'] = (method, params) => {
     count += 1;
     const id = count;

@@ -11,12 +11,11 @@ import {
 } from '../../actors/session/catalog/items.ts';
 import type { ListKind } from '../../actors/session/catalog/list.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
-import { keepNumbers, parseJson, writeJson } from '../../src/policies/exact-json.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
+import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { pong, type Stage } from '../runtime/stage.ts';
 import { jsonText, objectText } from '../support/json-texts.ts';
 import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
-import { stdioStage } from './stdio-stage.ts';
+import { stdioStage, withEnvelope } from './stdio-stage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -68,15 +67,13 @@ function announcing(there: Stage): void {
   });
 }
 
-function withMeta(meta: unknown, envelope: Fields): Fields {
-  return isRecord(meta) ? keepNumbers({ ...meta, ...envelope }, meta) : envelope;
-}
-
 /** Sends requests in one era, without an SDK that checks the answers. */
 async function asker(
   { url }: Pick<GatewayStage, 'url'>,
   era: 'legacy' | 'modern',
   own: Fields = {},
+  /** Gets the notifications of each request. */
+  news: string[] = [],
 ) {
   const session = era === 'legacy' ? await openSession(url, own) : undefined;
   return async (method: string, params: Fields = {}): Promise<Fields> => {
@@ -90,19 +87,20 @@ async function asker(
       'mcp-method': method,
       ...(typeof named === 'string' && { 'mcp-name': named }),
     };
-    const { _meta: meta } = params;
     const response = await post(
       url,
       writeJson({
         jsonrpc: '2.0',
         id: 7,
         method,
-        params: session === undefined ? { ...params, _meta: withMeta(meta, envelope) } : params,
+        params: session === undefined ? withEnvelope(params, envelope) : params,
       }),
       session === undefined ? modern : { 'mcp-session-id': session },
     );
     const text = await response.text();
-    const data = text.startsWith('{') ? text : (/^data: (\{.*)$/mu.exec(text)?.[1] ?? '{}');
+    const events = [...text.matchAll(/^data: (\{.*)$/gmu)].map(([, data = '']) => data);
+    news.push(...events.slice(0, -1));
+    const data = events.at(-1) ?? text;
     return parseJson(data) as Fields;
   };
 }
@@ -197,10 +195,16 @@ async function numbersStage(
 ) {
   if (way === 'stdio') {
     const there = await stdioStage(era, options);
-    return { there, ask: (method: string, params?: Fields) => there.ask(method, params) };
+    return {
+      there,
+      ask: (method: string, params?: Fields) => there.ask(method, params),
+      heard: async () => writeJson(await there.heard()),
+    };
   }
   const there = await gatewayStage(options);
-  return { there, ask: await asker(there, era) };
+  const news: string[] = [];
+  const ask = await asker(there, era, {}, news);
+  return { there, ask, heard: () => Promise.resolve(news.shift()) };
 }
 
 describe.each(ways)('for a client of the $era era over $way', (way) => {
@@ -294,5 +298,44 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
       const line = writeJson(await answer).replaceAll('troupe://db/', '');
       for (const part of [...parts, ends]) expect(line).toContain(part);
     }
+  });
+
+  it('the numbers of progress and log lines are those that were written', async () => {
+    const { there, ask, heard } = await numbersStage(way);
+    const level = { 'io.modelcontextprotocol/logLevel': 'debug' };
+    const answer = ask('tools/call', {
+      name: 'db__query',
+      _meta: { progressToken: 'a', ...level },
+    });
+    const call = await there.nextCall('db');
+    const progress = parseJson('{"progress":1.0,"total":2.0}') as { progress: number };
+    call.progress(progress);
+    there.sessions.of('db').say(parseJson(`{"level":"info","data":${exact}}`) as Fields);
+    call.answer(pong);
+    await answer;
+    expect(await heard()).toContain('"progress":1.0,"total":2.0');
+    expect(await heard()).toContain(`"data":${exact}`);
+  });
+
+  it('the numbers of an error and of a call in the background are those that were written', async () => {
+    const db = { command: 'db', policy: { call: { backgroundAfterMs: 1_000 } } };
+    const { there, ask } = await numbersStage(way, { settings: { mcpServers: { db } } });
+    const read = ask('prompts/get', { name: 'db__greet' });
+    (await there.nextCall('db')).fail({
+      reason: 'serverError',
+      written: true,
+      message: 'no',
+      rpcCode: -32_000,
+      rpcData: parseJson(`{"one":1.0,"all":${exact}}`) as Fields,
+    });
+    expect(writeJson(await read)).toContain(`"data":{"one":1.0,"all":${exact}`);
+    const parked = ask('tools/call', { name: 'db__query' });
+    const call = await there.nextCall('db');
+    await there.advance(1_000);
+    const { result } = (await parked) as { result: { _meta: Record<string, string> } };
+    call.answer(parseJson(`{"content":[],"structuredContent":${exact},"one":1.0}`) as Fields);
+    const args = { id: result._meta['mcp-troupe/background'] };
+    const line = writeJson(await ask('tools/call', { name: 'collect_call', arguments: args }));
+    expect(line).toContain(`"structuredContent":${exact},"one":1.0`);
   });
 });

@@ -212,16 +212,18 @@ export class Requests {
   }
 
   #hearsProgress(params: unknown): boolean {
-    const { progressToken, progress, total, message } = isRecord(params) ? params : {};
+    const given = isRecord(params) ? params : {};
+    const { progressToken, progress, total, message } = given;
     const request = this.#asked(progressToken);
     if (request?.hearsProgress !== true || typeof progress !== 'number') return false;
     request.renew();
     try {
-      request.onProgress?.({
+      const heard = {
         progress,
         ...(typeof total === 'number' && { total }),
         ...(typeof message === 'string' && { message }),
-      });
+      };
+      request.onProgress?.(keepNumbers(heard, given));
     } catch {
       // The caller's exception is not the server's fault, and the call goes on.
     }

@@ -156,6 +156,7 @@ describe('a session with a server inside the host', () => {
     ['is nested too deeply', 'resultTooLarge', { result: { a: nested(400) } }],
     ['is an error nested too deeply', 'badResponse', { error: { a: nested(400) } }],
     ['is not JSON', 'badResponse', { result: { a: 1n } }],
+    ['holds what JSON would turn into null', 'badResponse', { result: { a: [Infinity] } }],
     ['has neither a result nor an error', 'badResponse', {}],
     ['is too long', 'resultTooLarge', { result: { a: 'x'.repeat(17 << 20) } }],
     ['is an overlong error', 'badResponse', { error: { a: 'x'.repeat(17 << 20) } }],
