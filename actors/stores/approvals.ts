@@ -16,11 +16,15 @@ import { type ApprovalRecord, pinKinds } from '../../src/domain/host/approval.ts
 import type { Problem } from '../../src/domain/settings.ts';
 import {
   type ApprovalEntry,
-  serversThatDiffer,
+  type ApprovalRecords,
+  byServer,
+  recordsIn,
+  subjectOf,
   withEntry,
   withoutSuperseded,
 } from '../../src/policies/approvals/records.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
+import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { codeOf, realFolder, replaceWhole, syncFolder } from '../files/file-system.ts';
 import { readPrivateJson, setAside, type UntrustedFile } from '../files/private-file.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
@@ -56,10 +60,10 @@ class Store {
   readonly #project: string;
   readonly #listeners = new Set<() => void>();
   /** The file's decisions for this project. */
-  #stored: readonly ApprovalRecord[] = [];
-  /** Decisions made here that are not on disk yet, oldest first. */
-  #unsaved: readonly ApprovalEntry[] = [];
-  #records: readonly ApprovalRecord[] = [];
+  #stored: ApprovalRecords = GroupedMap.of();
+  /** Decisions made here that are not on disk yet, by server, each server's oldest first. */
+  readonly #unsaved = new Map<string, readonly ApprovalEntry[]>();
+  #records: ApprovalRecords = GroupedMap.of();
   #work: Promise<void> = Promise.resolve();
   #loaded: Promise<void> | undefined;
   #hasWriteWaiting = false;
@@ -78,8 +82,8 @@ class Store {
     this.#project = realFolder(ports.projectRoot);
   }
 
-  /** The project's decisions, oldest first. The list is the same object until something changes. */
-  records(): readonly ApprovalRecord[] {
+  /** The project's decisions. A server's list is the same object until something changes. */
+  records(): ApprovalRecords {
     return this.#records;
   }
 
@@ -92,10 +96,14 @@ class Store {
   /** Adds a decision, which takes effect at once. */
   add(entry: ApprovalEntry): void {
     if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
-    else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
+    else {
+      const { server } = subjectOf(entry);
+      const before = this.#unsaved.get(server) ?? [];
+      this.#unsaved.set(server, [...withoutSuperseded(before, entry), entry]);
+    }
     // Comparing with the whole file would compare a million records for a thousand decisions.
     const records = withEntry(this.#records, entry);
-    if (serversThatDiffer(this.#records, records).size > 0) this.#publish(records);
+    if (records !== this.#records) this.#publish(records);
     if (this.#hasWriteWaiting) return;
     this.#hasWriteWaiting = true;
     this.#enqueue((file) => this.#write(file));
@@ -116,7 +124,7 @@ class Store {
       work = this.#work;
       await work;
     }
-    return this.#file !== undefined && this.#unsaved.length === 0;
+    return this.#file !== undefined && this.#unsaved.size === 0;
   }
 
   /** Stops watching; resolves after the last write. Returns undefined without a file. */
@@ -157,7 +165,7 @@ class Store {
         });
       else this.#take(file, reading);
       // Decisions made while the file could not be trusted are written now.
-      if (wasRefused && !this.#isRefused && this.#unsaved.length > 0) await this.#write(file);
+      if (wasRefused && !this.#isRefused && this.#unsaved.size > 0) await this.#write(file);
     });
   }
 
@@ -166,14 +174,13 @@ class Store {
       const all = await this.#readOrSetAside(file);
       // Decisions added from here on wait for the next write.
       this.#hasWriteWaiting = false;
-      const entries = this.#unsaved;
-      const own = entries.reduce(withEntry, this.#ownOf(all));
+      const entries = this.#entries();
+      const own = recordsIn(entries.reduce(withEntry, this.#ownOf(all)));
       const foreign = all.filter(({ project }) => project !== this.#project);
       const others = await withoutForgotten(foreign, this.#ports.clock.wallNow());
       const mine = own.map((record) => ({ ...record, project: this.#project }));
       await writeApprovals(file, [...others, ...mine]);
-      const saved = new Set(entries);
-      this.#unsaved = this.#unsaved.filter((entry) => !saved.has(entry));
+      this.#noteSaved(new Set(entries));
       this.#take(file, { records: [...others, ...mine] });
       const count = foreign.length - others.length;
       if (count === 0) return;
@@ -204,7 +211,7 @@ class Store {
     if ('refusal' in reading) throw new RefusedError(reading.refusal);
     if ('records' in reading) return reading.records;
     // Its approvals must not count while it is being moved.
-    this.#setStored([]);
+    this.#setStored(GroupedMap.of());
     const aside = await setAside(file, this.#ports.clock.wallNow());
     this.#asideNote = {
       file: aside,
@@ -217,27 +224,43 @@ class Store {
   #take(file: string, reading: Exclude<ApprovalReading, { readonly damage: string }>): void {
     this.#isRefused = 'refusal' in reading;
     if ('refusal' in reading) {
-      this.#setStored([]);
+      this.#setStored(GroupedMap.of());
       this.#report(file, `the file of approvals ${reading.refusal}; ${nextStep}`);
       return;
     }
     this.#setStored(this.#ownOf(reading.records));
-    if (this.#unsaved.length === 0) this.#report(file, undefined);
+    if (this.#unsaved.size === 0) this.#report(file, undefined);
   }
 
-  #ownOf(all: readonly StoredApproval[]): readonly ApprovalRecord[] {
-    return all
-      .filter(({ project }) => project === this.#project)
-      .map(({ project: _project, ...record }) => record);
+  #ownOf(all: readonly StoredApproval[]): ApprovalRecords {
+    const own = all.filter(({ project }) => project === this.#project);
+    return byServer(own.map(({ project: _project, ...record }) => record));
   }
 
-  #setStored(records: readonly ApprovalRecord[]): void {
-    this.#stored = records;
-    const all = this.#unsaved.reduce(withEntry, records);
-    if (!equalTyped(all, this.#records)) this.#publish(all);
+  #setStored(stored: ApprovalRecords): void {
+    this.#stored = stored;
+    const before = this.#records;
+    const now = this.#entries().reduce(withEntry, stored);
+    const changed = now
+      .changesSince(before)
+      .filter((server) => !equalTyped(now.get(server), before.get(server)));
+    if (changed.length > 0)
+      this.#publish(before.withAll(changed.map((server) => [server, now.get(server)])));
   }
 
-  #publish(records: readonly ApprovalRecord[]): void {
+  #entries(): readonly ApprovalEntry[] {
+    return [...this.#unsaved.values()].flat();
+  }
+
+  #noteSaved(saved: ReadonlySet<ApprovalEntry>): void {
+    for (const [server, entries] of this.#unsaved) {
+      const left = entries.filter((entry) => !saved.has(entry));
+      if (left.length === 0) this.#unsaved.delete(server);
+      else this.#unsaved.set(server, left);
+    }
+  }
+
+  #publish(records: ApprovalRecords): void {
     this.#records = records;
     for (const listener of this.#listeners) listener();
   }

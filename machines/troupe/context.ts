@@ -10,6 +10,7 @@ import type {
   SettingsFact,
 } from '../../src/domain/settings-facts.ts';
 import { serverNamed } from '../../src/policies/admission/server-place.ts';
+import type { ApprovalDecisions } from '../../src/policies/approvals/records.ts';
 import type { GroupedMap } from '../../src/policies/grouped-map.ts';
 import type { ServerCommand, ServerInput, serverMachine } from '../server/server.ts';
 import type { SlotRequest, SlotsEvent, SlotsGranted } from '../slots.ts';
@@ -34,7 +35,7 @@ export type ServerRef = ActorRefFrom<typeof serverMachine>;
 
 export interface TroupeContext extends TroupeInput {
   readonly hostAllowed: readonly string[] | null;
-  readonly decisions: readonly ApprovalDecision[];
+  readonly decisions: ApprovalDecisions;
   /** Generations that the user stopped; each stays stopped until the user starts it. */
   readonly stopWishes: readonly { readonly server: string; readonly generation: string }[];
   /** Servers that the user started while their actor was leaving. */

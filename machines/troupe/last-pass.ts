@@ -32,8 +32,8 @@ interface Before {
 }
 
 /**
- * Returns what may differ since the last pass; undefined if all servers must be read, because a gate
- * or the list of names differs.
+ * Returns what may differ since the last pass; undefined if all servers must be read, because a list
+ * of allowed servers or the list of names differs.
  */
 export function sinceLastPass(
   { settings, live, lastPass }: Pick<PassFacts, 'settings' | 'live'> & Before,
@@ -41,9 +41,12 @@ export function sinceLastPass(
 ): Difference | undefined {
   if (lastPass === null || settings === null || gates.places !== undefined) return undefined;
   const edited = editedServers(lastPass.settings, settings);
-  if (edited === undefined || !equalTyped(gates, lastPass.gates)) return undefined;
+  const { decisions, ...lists } = gates;
+  const { decisions: earlier, ...listsBefore } = lastPass.gates;
+  if (edited === undefined || !equalTyped(lists, listsBefore)) return undefined;
   const names = new Set([
     ...edited.map(({ name }) => name),
+    ...decisions.changesSince(earlier),
     ...live.changesSince(lastPass.live),
     ...lastPass.open,
   ]);

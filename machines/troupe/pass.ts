@@ -121,23 +121,24 @@ function narrowed(
 /**
  * Runs one pass: reads all desired and live servers that may differ since the last one, plans, and
  * returns the steps' outcome. A command does not change what is desired, so it needs no pass unless
- * the server must claim a budget slot again.
+ * the server must claim a budget slot again. Without a budget, a decision about one server or its
+ * end changes nothing for the others, so a thousand of them read a thousand servers, as one pass
+ * does.
  */
 export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
-  const cause = causeOf(event);
+  const { only: concerned, ...cause } = causeOf(event);
   const isEnforced = isBudgetEnforced(context);
   if (cause.claimant !== undefined && !isEnforced) return {};
   const gates = gatesOf(context, cause);
-  // Without a budget, the end of one server changes nothing for the others.
-  const heirs = isEnforced || cause.heir === undefined ? undefined : [cause.heir];
-  const difference = heirs === undefined ? sinceLastPass(context, gates) : undefined;
-  const only = heirs ?? difference?.names;
+  const few = isEnforced ? undefined : concerned;
+  const difference = few === undefined ? sinceLastPass(context, gates) : undefined;
+  const only = few ?? difference?.names;
   const { plan: steps, wanted } = passOf(context, { ...cause, ...defined({ only }) });
   const changes = steps.filter((step): step is Change => step.step !== 'keep');
   const { facts, ...rest } = outcomeOf(context, changes, wanted);
   const { live } = facts;
   const { lastPass, plan } =
-    heirs === undefined
+    few === undefined
       ? afterPass({ settings: context.settings, gates, live, difference, steps })
       : { lastPass: context.lastPass, plan: steps };
   const at = event.type === 'settings.loaded' ? { at: event.at } : {};
@@ -152,13 +153,17 @@ function causeOf(event: TroupeEvent): Cause {
     case 'server.reconnect':
     case 'auth.completed':
       return { claimant: event.server };
+    case 'approval.grant':
+    case 'approval.reject':
+    case 'approval.revoke':
+      return { only: [event.server] };
     case 'handover.due':
       return { due: event };
     default:
   }
   if (!('actorId' in event)) return {};
   const server = nameOf(event.actorId);
-  if (!isHandover(event.actorId)) return { heir: server };
+  if (!isHandover(event.actorId)) return { heir: server, only: [server] };
   // A broken handover can no longer report that it is due.
   return { due: { server, why: 'its handover broke' } };
 }

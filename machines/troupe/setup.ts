@@ -15,7 +15,7 @@ import {
 import type { LiveServer } from '../../src/domain/plan.ts';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
 import { placeOf, removedServers, serverNamed } from '../../src/policies/admission/server-place.ts';
-import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
+import { byServer, decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { notProvided } from '../not-provided.ts';
@@ -166,7 +166,9 @@ export const troupeSetup = parts.extend({
     /** Records the user's decision about a server with its current settings. */
     noteDecision: does(['approval.grant', 'approval.reject', 'approval.revoke'], decided),
     /** Stores the decisions on disk. */
-    noteDecisions: does('approvals.changed', (_, { decisions }) => ({ facts: { decisions } })),
+    noteDecisions: does('approvals.changed', (_, { decisions }) => ({
+      facts: { decisions: byServer(decisions) },
+    })),
     /** Records that this generation's list is stored. */
     noteCatalog: does('catalog.listed', (context, { server, generation }) => ({
       facts: withCatalog(context, server, generation),

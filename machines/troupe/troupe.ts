@@ -54,7 +54,7 @@ export const troupeMachine = troupeSetup.createMachine({
   context: ({ input }) => ({
     ...input,
     hostAllowed: null,
-    decisions: [],
+    decisions: GroupedMap.of(),
     stopWishes: [],
     startWishes: [],
     settings: null,

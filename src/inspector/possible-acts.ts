@@ -31,7 +31,7 @@ export function possibleActs(
   const status = troupe.status(server);
   const explanation = troupe.explain(server);
   if (status === undefined || explanation === undefined) return undefined;
-  const approval = troupe.approvals().find((each) => each.server === server);
+  const [approval] = troupe.approvals(server);
   return [
     ...(status.state === 'authRequired' ? [{ act: 'login', accepted: true, to: 'ready' }] : []),
     ...events.map((act) => actOf(act, explanation, status)),

@@ -91,7 +91,7 @@ function views(services: Services) {
       const { settings, files } = await reader.read(clock.now());
       return settingsReportOf(settings, files);
     },
-    approvals: () => approvals.requests(),
+    approvals: (server) => approvals.requests(server),
     approvalsSaved: () => approvals.saved(),
     questions: () => questions.list(),
     on: (name, listener) => {

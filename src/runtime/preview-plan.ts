@@ -2,7 +2,7 @@ import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { settingsReportOf } from '../config/settings-report.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ReportedProblem } from '../domain/settings.ts';
-import { decisionsOf } from '../policies/approvals/records.ts';
+import { byServer, decisionsOf, recordsIn } from '../policies/approvals/records.ts';
 import { GroupedMap } from '../policies/grouped-map.ts';
 import { approvableSettings, storedApprovals } from './approvable-settings.ts';
 import { explainedPlan } from './explained-plan.ts';
@@ -25,7 +25,7 @@ export async function previewPlan(
     trusted: options.trusted ?? true,
     launchBound: options.allow ?? null,
     hostAllowed: null,
-    decisions: decisionsOf(approvals.records()),
+    decisions: byServer(decisionsOf(recordsIn(approvals.records()))),
     live: GroupedMap.of(),
     serving: GroupedMap.of(),
     halted: GroupedMap.of(),

@@ -396,8 +396,8 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   plan(): Promise<readonly Step[]>;
   /** Reads the settings and reports every problem of every file; changes nothing. */
   checkSettings(): Promise<SettingsReport>;
-  /** Lists what would run, for every gated server. */
-  approvals(): readonly ApprovalRequest[];
+  /** Lists what would run, for every gated server or only for one. */
+  approvals(server?: string): readonly ApprovalRequest[];
   /**
    * Resolves once all decisions so far are on disk. Resolves with false if they cannot be stored:
    * without a `stateDir`, or if writing failed; the snapshot's problems then say why.

@@ -200,7 +200,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
       questions = [...questions, question];
       emit('question.asked', { question });
     },
-    approvals: () => approvals,
+    approvals: (server) =>
+      approvals.filter((each) => server === undefined || each.server === server),
     approvalsSaved: async () => true,
     callTool: notHere,
     callServerTool: call,

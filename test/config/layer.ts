@@ -6,8 +6,14 @@ import { type ParsedSettings, parseSettings } from '../../src/config/parse-setti
 import type { HostRule } from '../../src/domain/host/rule.ts';
 import type { Scope, Settings } from '../../src/domain/settings.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
+import { byServer } from '../../src/policies/approvals/records.ts';
 
-export const open: Gates = { trusted: true, excluded: [], hostAllowed: null, decisions: [] };
+export const open: Gates = {
+  trusted: true,
+  excluded: [],
+  hostAllowed: null,
+  decisions: byServer([]),
+};
 
 export function layer(scope: Scope, value: unknown, file = `/${scope}.json`): ParsedSettings {
   const parsed = parseSettings(JSON.stringify(value), { file, scope, projectRoot: '/project' });

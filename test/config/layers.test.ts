@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { ofPlugin } from '../../src/config/layers.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
+import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
 import { type Scope, type Settings, scopes } from '../../src/domain/settings.ts';
-import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
+import { admitAll } from '../../src/policies/admission/admit.ts';
+import { byServer } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import { entries, layer, merged, messages, open, verdicts } from './layer.ts';
 
@@ -184,8 +186,8 @@ describe('settings layers', () => {
         const both = mergeSettings([...folder, ...own]);
         // Who gives up the place of a budget leaves it to another, which is no permission.
         const unlimited = ({ settings: { budget: _budget, ...settings } }: typeof both) => settings;
-        const runningIn = (result: typeof both, decisions: Gates['decisions']) =>
-          admitAll(unlimited(result), { ...open, decisions })
+        const runningIn = (result: typeof both, decisions: readonly ApprovalDecision[]) =>
+          admitAll(unlimited(result), { ...open, decisions: byServer(decisions) })
             .filter(({ verdict }) => verdict === 'admitted')
             .map(({ desired }) => desired);
         const yes = [...without.settings.servers, ...both.settings.servers].map((desired) => ({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { gatesOf } from '../../machines/troupe/troupe.ts';
+import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { reachTroupe } from './troupe/ways.ts';
 
 describe("the root's gates", () => {
@@ -8,7 +9,7 @@ describe("the root's gates", () => {
       trusted: true,
       excluded: [],
       hostAllowed: null,
-      decisions: [],
+      decisions: GroupedMap.of(),
     });
   });
 

@@ -7,7 +7,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import { machineIdOf } from '../../machines/xstate-internals.ts';
-import { setUp } from './stage.ts';
+import { setUp, stage } from './stage.ts';
 
 const restores: (() => void)[] = [];
 let visits = 0;
@@ -127,6 +127,43 @@ describe('a troupe of lazy servers', () => {
     expect([few, some, many].map(({ children }) => children)).toEqual([2, 2, 2]);
   });
 });
+
+describe('decisions about all servers in one turn', () => {
+  it('read each server once', async () => {
+    const some = await decisionsOn(50);
+    const many = await decisionsOn(300);
+    for (const [place, { type, planned, visits: visited }] of many.entries()) {
+      expect({ type, planned }).toEqual({ type, planned: 300 });
+      // Six times as many servers: six times the work, rather than 36 times.
+      expect(visited / (some[place]?.visits ?? 0)).toBeLessThan(12);
+    }
+  });
+});
+
+/** Decides three times about all of so many gated servers. */
+async function decisionsOn(count: number) {
+  const names = Array.from({ length: count }, (_, index) => `s${index}`);
+  const entries = names.map((name) => [name, { command: 'srv', args: [name], startup: 'lazy' }]);
+  const made = await stage({
+    projectSettings: { mcpServers: Object.fromEntries(entries) as object },
+  });
+  const { troupe } = made;
+  await troupe.ready();
+  let planned = 0;
+  troupe.on('reconciled', ({ plan }) => {
+    planned += plan.length;
+  });
+  const decisions = [];
+  for (const type of ['approval.grant', 'approval.reject', 'approval.revoke'] as const) {
+    planned = 0;
+    const visited = await visitsOf(async () => {
+      for (const server of names) troupe.send({ type, server });
+      await made.settle();
+    });
+    decisions.push({ type, planned, visits: visited });
+  }
+  return decisions;
+}
 
 describe('a troupe of eager servers', () => {
   it('handles a bounded number of events for the start and the stop of each', async () => {

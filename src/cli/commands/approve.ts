@@ -13,6 +13,9 @@ import { statusLine } from '../show/status-lines.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';
 
+// Decisions made together are written once. 32 is half of what the troupe accepts at once.
+const decidedAtOnce = 32;
+
 /** The exit code while a decision is missing. */
 const waitingExitCode = 10;
 
@@ -127,17 +130,20 @@ async function approve(
   const open = requests.filter((each) => !isApproved(each, flags.fingerprint));
   if (requests.length === 0) output.lines(['nothing needs approval']);
   const agreed = await agreedTo(session, open, flags);
-  const reports = new Map<string, DecisionReport>();
-  for (const request of requests) {
-    if (open.includes(request) && !agreed.includes(request)) continue;
-    reports.set(
-      request.server,
-      agreed.includes(request)
-        ? await decide(client, 'approve', request.server, flags.fingerprint ?? request.fingerprint)
-        : await alreadyApproved(client, request),
-    );
-  }
   const names = agreed.map(({ server }) => server);
+  const wanted = new Set(agreed);
+  const undecided = new Set(open);
+  const decided = requests.filter((each) => wanted.has(each) || !undecided.has(each));
+  const reportOn = (request: ApprovalRequest): Promise<DecisionReport> =>
+    wanted.has(request)
+      ? decide(client, 'approve', request.server, flags.fingerprint ?? request.fingerprint)
+      : alreadyApproved(client, request);
+  const reports = new Map<string, DecisionReport>();
+  for (let at = 0; at < decided.length; at += decidedAtOnce) {
+    const some = decided.slice(at, at + decidedAtOnce);
+    for (const report of await Promise.all(some.map(reportOn)))
+      reports.set(report.approval.server, report);
+  }
   const latest = await followStarts(session, client, names);
   const nowMs = Date.now();
   for (const { server } of requests) {

@@ -252,7 +252,7 @@ function deciding(troupe: Troupe, type: keyof typeof decisionAfter): Commands['a
 }
 
 function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
-  const approval = troupe.approvals().find((each) => each.server === server);
+  const [approval] = troupe.approvals(server);
   if (approval !== undefined) return approval;
   const status = troupe.status(server);
   const isInvalid = status?.reason === 'invalidConfig';

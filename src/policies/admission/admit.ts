@@ -3,10 +3,10 @@
  * allowed servers and on no list of excluded ones.
  */
 
-import type { ApprovalDecision } from '../../domain/host/approval.ts';
 import type { AdmittedServer } from '../../domain/plan.ts';
 import type { Verdict } from '../../domain/server-state.ts';
 import { type DesiredServer, isFolderScope, type Settings } from '../../domain/settings.ts';
+import type { ApprovalDecisions } from '../approvals/records.ts';
 import { approvalFingerprint } from '../fingerprint.ts';
 import { type Places, withinBudget } from './server-budget.ts';
 
@@ -21,8 +21,8 @@ export interface Gates {
   readonly hostAllowed: readonly string[] | null;
   /** The list given at launch, which the other two never widen. */
   readonly launchBound?: readonly string[];
-  /** Oldest first; the last decision about a fingerprint counts. */
-  readonly decisions: readonly ApprovalDecision[];
+  /** The last decision about a fingerprint counts. */
+  readonly decisions: ApprovalDecisions;
   /** Places of the budget that are taken; absent = none. */
   readonly places?: Places;
 }
@@ -67,9 +67,6 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
   const allowLists = [gates.hostAllowed, gates.launchBound, ...lists.map((list) => list.allowed)]
     .filter((names) => names !== null && names !== undefined)
     .map((names) => new Set(names));
-  const decisions = new Map(
-    gates.decisions.map((made) => [decisionKey(made.server, made.fingerprint), made.decision]),
-  );
 
   return (desired) => {
     const { name, gated, bar } = desired;
@@ -80,13 +77,9 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
     if (!allowLists.every((names) => names.has(name))) return 'notAllowed';
     if (desired.invalid !== undefined) return 'invalidConfig';
     if (!gated) return 'admitted';
-    const decision = decisions.get(decisionKey(name, approvalFingerprint(desired)));
-    if (decision === undefined) return 'pendingApproval';
-    return decision === 'granted' ? 'admitted' : 'rejected';
+    const present = approvalFingerprint(desired);
+    const made = gates.decisions.get(name)?.findLast((each) => each.fingerprint === present);
+    if (made === undefined) return 'pendingApproval';
+    return made.decision === 'granted' ? 'admitted' : 'rejected';
   };
-}
-
-// As JSON, so that different pairs never have the same key.
-function decisionKey(server: string, fingerprint: string): string {
-  return JSON.stringify([server, fingerprint]);
 }

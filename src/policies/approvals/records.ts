@@ -1,6 +1,34 @@
-/** Folds decisions into records. One server and fingerprint have one record; the latest decision counts. */
+/**
+ * Folds decisions into records. One server and fingerprint have one record; the latest decision
+ * counts. A decision costs the same however many servers have one.
+ */
 
 import type { ApprovalDecision, ApprovalRecord, ToolPin } from '../../domain/host/approval.ts';
+import { GroupedMap } from '../grouped-map.ts';
+
+/** A project's records by server, each server's oldest first. */
+export type ApprovalRecords = GroupedMap<readonly ApprovalRecord[]>;
+
+/** The decisions that admission reads, by server. */
+export type ApprovalDecisions = GroupedMap<readonly ApprovalDecision[]>;
+
+/** Groups records or decisions by server, in their order. */
+export function byServer<Item extends { readonly server: string }>(
+  items: readonly Item[],
+): GroupedMap<readonly Item[]> {
+  const lists = new Map<string, Item[]>();
+  for (const item of items) {
+    const list = lists.get(item.server);
+    if (list === undefined) lists.set(item.server, [item]);
+    else list.push(item);
+  }
+  return GroupedMap.of(lists);
+}
+
+/** Returns all records, grouped by server. */
+export function recordsIn(records: ApprovalRecords): readonly ApprovalRecord[] {
+  return [...records.values()].flat();
+}
 
 /** A decision, or facts to keep with one. */
 export type ApprovalEntry =
@@ -22,21 +50,27 @@ export type ApprovalEntry =
 
 type Subject = Pick<ApprovalRecord, 'server' | 'fingerprint'>;
 
-/** Applies one entry; other records are unchanged. */
-export function withEntry(
-  records: readonly ApprovalRecord[],
-  entry: ApprovalEntry,
-): readonly ApprovalRecord[] {
+/** Applies one entry; other records are unchanged. Returns the same records if it changes nothing. */
+export function withEntry(records: ApprovalRecords, entry: ApprovalEntry): ApprovalRecords {
+  const { server, fingerprint } = subjectOf(entry);
+  const before = records.get(server) ?? [];
   if (entry.kind === 'decision') {
-    const { record } = entry;
-    return [...records.filter((other) => !isAbout(other, record)), record];
+    const others = before.filter((other) => other.fingerprint !== fingerprint);
+    return records.with(server, [...others, entry.record]);
   }
-  return records.map((record) => {
-    if (!isAbout(record, entry) || record.decision !== 'granted') return record;
-    return entry.kind === 'use'
+  const index = before.findLastIndex((record) => record.fingerprint === fingerprint);
+  const record = before[index];
+  if (record?.decision !== 'granted') return records;
+  const noted =
+    entry.kind === 'use'
       ? { ...record, usedAt: entry.usedAt }
       : { ...record, pins: withPins(record.pins, entry.pins) };
-  });
+  return records.with(server, before.with(index, noted));
+}
+
+/** Returns the server and fingerprint that an entry is about. */
+export function subjectOf(entry: ApprovalEntry): Subject {
+  return entry.kind === 'decision' ? entry.record : entry;
 }
 
 /** Drops entries that an added one supersedes: a decision replaces all entries about its subject. */
@@ -45,9 +79,7 @@ export function withoutSuperseded(
   added: ApprovalEntry,
 ): readonly ApprovalEntry[] {
   if (added.kind !== 'decision') return entries;
-  return entries.filter(
-    (entry) => !isAbout(entry.kind === 'decision' ? entry.record : entry, added.record),
-  );
+  return entries.filter((entry) => !isAbout(subjectOf(entry), added.record));
 }
 
 /** Returns the decisions that admission reads, without revoked ones. */
@@ -66,50 +98,30 @@ export const decisionBy = {
 
 /** Adds or revokes a decision. */
 export function withDecision(
-  decisions: readonly ApprovalDecision[],
+  decisions: ApprovalDecisions,
   { server, fingerprint, decision }: Subject & Pick<ApprovalRecord, 'decision'>,
-): readonly ApprovalDecision[] {
-  const others = decisions.filter((other) => !isAbout(other, { server, fingerprint }));
-  return decision === 'revoked' ? others : [...others, { server, fingerprint, decision }];
+): ApprovalDecisions {
+  const before = decisions.get(server) ?? [];
+  const others = before.filter((other) => other.fingerprint !== fingerprint);
+  const more = decision === 'revoked' ? [] : [{ server, fingerprint, decision }];
+  const list = [...others, ...more];
+  return list.length === 0 ? decisions.without(server) : decisions.with(server, list);
 }
 
 /** Returns the decision about a server in its present form. */
 export function recordOf(
-  records: readonly ApprovalRecord[],
-  subject: Subject,
+  records: Pick<ApprovalRecords, 'get'>,
+  { server, fingerprint }: Subject,
 ): ApprovalRecord | undefined {
-  let index = indexes.get(records);
-  if (index === undefined) {
-    index = new Map(records.map((record) => [keyOf(record), record]));
-    indexes.set(records, index);
-  }
-  return index.get(keyOf(subject));
-}
-
-// Every pass looks up every gated server; a list of records is never changed in place.
-const indexes = new WeakMap<readonly ApprovalRecord[], ReadonlyMap<string, ApprovalRecord>>();
-
-function keyOf({ server, fingerprint }: Subject): string {
-  return `${fingerprint}:${server}`;
-}
-
-/** Returns the servers whose records differ between two lists. */
-export function serversThatDiffer(
-  before: readonly ApprovalRecord[],
-  now: readonly ApprovalRecord[],
-): ReadonlySet<string> {
-  const [earlier, present] = [new Set(before), new Set(now)];
-  const added = now.filter((record) => !earlier.has(record));
-  const gone = before.filter((record) => !present.has(record));
-  return new Set([...added, ...gone].map(({ server }) => server));
+  return records.get(server)?.findLast((record) => record.fingerprint === fingerprint);
 }
 
 /** Returns the user's last grant under this name, also if it was superseded. */
 export function lastAgreed(
-  records: readonly ApprovalRecord[],
+  records: Pick<ApprovalRecords, 'get'>,
   server: string,
 ): ApprovalRecord | undefined {
-  return records.findLast((record) => record.server === server && record.decision === 'granted');
+  return records.get(server)?.findLast(({ decision }) => decision === 'granted');
 }
 
 function isAbout(record: Subject, { server, fingerprint }: Subject): boolean {

@@ -8,6 +8,7 @@ import { permitCounts, type slotsMachine } from '../../../machines/slots.ts';
 import { actorsOf } from '../../../machines/troupe/context.ts';
 import { gatesOf } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
+import type { Decision } from '../../domain/host/approval.ts';
 import type {
   AdmissionRule,
   Attempt,
@@ -22,6 +23,7 @@ import type { Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer, Settings, SourceRef } from '../../domain/settings.ts';
 import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
+import { withDecision } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
@@ -281,13 +283,10 @@ function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opene
   const fixed = { ...entry, enabled: true, ...(isFixed ? { bar } : {}) };
   const { allowed: _allowed, ...unlisted } = gates;
   const fingerprint = approvalFingerprint(desired);
-  const decided = (decision: 'granted' | 'rejected'): Gates => ({
+  const decided = (decision: Decision): Gates => ({
     ...gates,
-    decisions: [...gates.decisions, { server: desired.name, fingerprint, decision }],
+    decisions: withDecision(gates.decisions, { server: desired.name, fingerprint, decision }),
   });
-  const others = gates.decisions.filter(
-    (made) => made.server !== desired.name || made.fingerprint !== fingerprint,
-  );
   const verdictUnder = (changed: Gates): Verdict => verdictAmong(desired, changed, settings);
   const now = verdictUnder(gates);
   return [
@@ -300,7 +299,7 @@ function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opene
     { event: 'allow.changed', verdict: verdictUnder({ ...gates, hostAllowed: null }) },
     { event: 'approval.grant', verdict: verdictUnder(decided('granted')) },
     { event: 'approval.reject', verdict: verdictUnder(decided('rejected')) },
-    { event: 'approval.revoke', verdict: verdictUnder({ ...gates, decisions: others }) },
+    { event: 'approval.revoke', verdict: verdictUnder(decided('revoked')) },
   ].filter(({ verdict }) => verdict !== now);
 }
 

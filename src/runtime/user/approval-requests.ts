@@ -1,16 +1,11 @@
 /** Collects the facts about a gated server that the user needs for a decision. References stay unresolved. */
 
-import type {
-  ApprovalReason,
-  ApprovalRecord,
-  ApprovalRequest,
-  ToolChange,
-} from '../../domain/host/approval.ts';
+import type { ApprovalReason, ApprovalRequest, ToolChange } from '../../domain/host/approval.ts';
 import type { RemoteSpec, ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../../domain/settings.ts';
 import { isCommandPlain } from '../../policies/approvals/command-place.ts';
 import { decidesWhatRuns } from '../../policies/approvals/decides-what-runs.ts';
-import { lastAgreed, recordOf } from '../../policies/approvals/records.ts';
+import { type ApprovalRecords, lastAgreed, recordOf } from '../../policies/approvals/records.ts';
 import { compareFacts, specFactsOf } from '../../policies/approvals/spec-facts.ts';
 import { unpinnedPackages } from '../../policies/approvals/unpinned-package.ts';
 import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values.ts';
@@ -25,7 +20,7 @@ import { redactWords } from '../../policies/text/redact-words.ts';
 export interface ApprovalCase {
   readonly desired: DesiredServer;
   readonly spec: ServerSpec | undefined;
-  readonly records: readonly ApprovalRecord[];
+  readonly records: ApprovalRecords;
   /** Tools that differ from the approved ones. */
   readonly toolChanges: readonly ToolChange[];
   /** Whether the command's program was looked up. */

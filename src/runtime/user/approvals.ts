@@ -15,7 +15,6 @@ import type { ApprovalStore } from '../../../actors/stores/approvals.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type {
-  ApprovalDecision,
   ApprovalRecord,
   ApprovalRequest,
   Decision,
@@ -24,14 +23,17 @@ import type {
 } from '../../domain/host/approval.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import type { Step } from '../../domain/plan.ts';
+import type { StdioSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
 import {
+  type ApprovalRecords,
   decisionBy,
   decisionsOf,
   pinKey,
   recordOf,
-  serversThatDiffer,
+  recordsIn,
 } from '../../policies/approvals/records.ts';
 import { specFactsOf } from '../../policies/approvals/spec-facts.ts';
 import {
@@ -45,6 +47,7 @@ import {
 import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
+import { GroupedMap } from '../../policies/grouped-map.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import { confinesOf, keyedReader, withEnvFileNames, withExecutables } from '../settings-lookups.ts';
@@ -80,6 +83,8 @@ interface Comparison {
   readonly offers: ReadonlySet<string>;
 }
 
+type EnvFileRule = NonNullable<NonNullable<StdioSpec['values']>['envFile']>;
+
 const noChanges: Comparison = { pins: [], changes: [], tools: new Set(), offers: new Set() };
 
 export class Approvals {
@@ -89,15 +94,17 @@ export class Approvals {
   readonly #endListening: () => void;
   /** The changed tools as last logged, by server, so that no line is repeated. */
   readonly #reported = new Map<string, string>();
-  /** The decisions that the root has. */
-  #known: readonly ApprovalDecision[] = [];
+  /** The records whose decisions the root has. */
+  #known: ApprovalRecords = GroupedMap.of();
   #isKeeping = false;
   /** The last comparison of each catalog, cached because every status needs it. */
   readonly #compared = new WeakMap<Catalog, Comparison>();
   /** Servers already reported for announcing more than is pinned. */
   readonly #hasUnpinned = new Set<string>();
   /** The records at the last change notification. */
-  #followed: readonly ApprovalRecord[] = [];
+  #followed: ApprovalRecords = GroupedMap.of();
+  /** The `envFile`s of servers that wait for an approval. */
+  readonly #envFiles = new Map<string, EnvFileRule>();
   /** The watched `envFile`s with the folders that confine them. */
   #watched: ReadonlyMap<string, string | undefined> = new Map();
   #unwatch = (): void => {};
@@ -112,10 +119,10 @@ export class Approvals {
       this.#updateRoot();
       ports.catalogs().invalidate();
       const records = this.#store.records();
-      const concerned = serversThatDiffer(this.#followed, records);
+      const concerned = records.changesSince(this.#followed);
       this.#followed = records;
-      for (const { name, gated } of this.#servers())
-        if (gated && concerned.has(name)) ports.board().refresh(name);
+      for (const name of concerned)
+        if (this.#serverNamed(name)?.gated === true) ports.board().refresh(name);
     });
   }
 
@@ -154,17 +161,15 @@ export class Approvals {
         const plan = passed;
         passed = [];
         if (plan.length === 0) return;
-        const gated = this.#servers().filter((it) => it.gated);
-        if (gated.length === 0) return;
-        const names = new Set(plan.map(({ server }) => server));
-        const isPending = ({ name }: DesiredServer): boolean =>
-          context.live.get(name)?.verdict === 'pendingApproval';
-        for (const desired of gated) {
-          if (!names.has(desired.name)) continue;
-          if (isPending(desired)) this.#requestApproval(desired);
+        for (const name of new Set(plan.map(({ server }) => server))) {
+          const desired = serverNamed(context.settings, name);
+          const isPending = context.live.get(name)?.verdict === 'pendingApproval';
+          this.#noteEnvFile(name, isPending ? desired : undefined);
+          if (desired?.gated !== true) continue;
+          if (isPending) this.#requestApproval(desired);
           else this.#noteUse(desired);
         }
-        this.#watch(gated.filter(isPending));
+        this.#watch();
       },
       // A failure of the root ends the troupe, which reports it to its host.
       error: () => {},
@@ -176,15 +181,11 @@ export class Approvals {
    * the file sets the approved names. Files of running servers are read at their next start, so
    * that saving a file never stops a server.
    */
-  #watch(pending: readonly DesiredServer[]): void {
-    const { parts, root, specs } = this.#ports;
+  #watch(): void {
+    const { parts, root } = this.#ports;
     if (parts.readEnvFileNames === undefined) return;
-    const files = new Map<string, string | undefined>();
-    for (const { generation } of pending) {
-      const spec = specs.get(generation);
-      const rule = spec?.type === 'stdio' ? spec.values?.envFile : undefined;
-      if (rule !== undefined) files.set(rule.path, rule.within);
-    }
+    const rules = [...this.#envFiles.values()];
+    const files = new Map(rules.map(({ path, within }) => [path, within]));
     if (equalTyped([...files], [...this.#watched])) return;
     this.#unwatch();
     this.#watched = files;
@@ -197,6 +198,13 @@ export class Approvals {
     const watch = parts.settings?.watch ?? watchSettingsFiles;
     const listener = { changed, slowed: () => {} };
     this.#unwatch = watch([...files.keys()], listener, { confines: new Map(confines) });
+  }
+
+  #noteEnvFile(server: string, pending: DesiredServer | undefined): void {
+    const spec = pending && this.#ports.specs.get(pending.generation);
+    const rule = spec?.type === 'stdio' ? spec.values?.envFile : undefined;
+    if (rule === undefined) this.#envFiles.delete(server);
+    else this.#envFiles.set(server, rule);
   }
 
   /** Reads again what the approval of a server that waits for one is bound to. */
@@ -222,8 +230,10 @@ export class Approvals {
     };
   }
 
-  requests(): readonly ApprovalRequest[] {
-    return this.#servers()
+  requests(server?: string): readonly ApprovalRequest[] {
+    const one = server === undefined ? undefined : this.#serverNamed(server);
+    const servers = server === undefined ? this.#servers() : one === undefined ? [] : [one];
+    return servers
       .filter(({ gated, invalid }) => gated && invalid === undefined)
       .map((desired) => approvalRequestOf(this.#caseOf(desired)));
   }
@@ -253,13 +263,13 @@ export class Approvals {
     }
     // Recorded before the root obeys: a server that starts at once is pinned to its first lists.
     this.#keep(asked, subject, decisionBy[order.type]);
-    this.#known = decisionsOf(this.#store.records());
+    this.#known = this.#store.records();
     obey({ ...order, fingerprint });
   }
 
   /** Pins the definitions that a server listed for the first time. */
   noteListed({ server, generation }: SessionOwner): void {
-    const desired = this.#servers().find(({ name }) => name === server);
+    const desired = this.#serverNamed(server);
     if (desired?.generation !== generation) return;
     const record = this.#grantOf(desired);
     if (record === undefined) return;
@@ -309,9 +319,14 @@ export class Approvals {
   }
 
   #updateRoot(): void {
-    const decisions = decisionsOf(this.#store.records());
-    if (this.#isKeeping || equalTyped(decisions, this.#known)) return;
-    this.#known = decisions;
+    if (this.#isKeeping) return;
+    const records = this.#store.records();
+    const before = this.#known;
+    this.#known = records;
+    const differs = (name: string): boolean =>
+      !equalTyped(decisionsOf(records.get(name) ?? []), decisionsOf(before.get(name) ?? []));
+    if (!records.changesSince(before).some(differs)) return;
+    const decisions = decisionsOf(recordsIn(records));
     this.#ports.root().send({ type: 'approvals.changed', decisions });
   }
 
@@ -416,6 +431,10 @@ export class Approvals {
 
   #catalogOf({ name, generation }: DesiredServer): Catalog {
     return this.#ports.catalogs().listedBy({ server: name, generation });
+  }
+
+  #serverNamed(name: string): DesiredServer | undefined {
+    return serverNamed(this.#ports.root().getSnapshot().context.settings, name);
   }
 
   #servers(): readonly DesiredServer[] {

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { approvalFile, createApprovalStore } from '../../../actors/stores/approvals.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
-import { decisionsOf } from '../../../src/policies/approvals/records.ts';
+import { decisionsOf, recordsIn } from '../../../src/policies/approvals/records.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 
 const f1 = '1'.repeat(64);
@@ -126,6 +126,6 @@ describe('a full approvals file', () => {
     expect(await store.saved()).toBe(false);
     expect(problems()[0]?.message).toContain('larger than 16 MB');
     expect(readFileSync(approvalFile(stateDir), 'utf8')).toBe(content);
-    expect(decisionsOf(store.records())).toMatchObject([{ server: 'db' }]);
+    expect(decisionsOf(recordsIn(store.records()))).toMatchObject([{ server: 'db' }]);
   });
 });

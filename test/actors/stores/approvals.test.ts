@@ -25,7 +25,7 @@ import {
 } from '../../../actors/stores/approvals.ts';
 import type { Decision } from '../../../src/domain/host/approval.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
-import { decisionsOf } from '../../../src/policies/approvals/records.ts';
+import { decisionsOf, recordsIn } from '../../../src/policies/approvals/records.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { compiledProgram } from '../../support/compiled-program.ts';
 
@@ -92,7 +92,7 @@ const filesIn = (where: string): readonly string[] =>
   readdirSync(where, { recursive: true, encoding: 'utf8' }).sort();
 
 const wordsOf = ({ store }: Opened): readonly string[] =>
-  store.records().map(({ server, decision }) => `${server} ${decision}`);
+  recordsIn(store.records()).map(({ server, decision }) => `${server} ${decision}`);
 
 describe('approvals on disk', () => {
   it('outlive the run in a private file', async () => {
@@ -116,7 +116,7 @@ describe('approvals on disk', () => {
       decide(store, `later${turn}`, 'granted');
     }
     expect(await saved).toBe(true);
-    expect((await openStore()).store.records()).toHaveLength(51);
+    expect(recordsIn((await openStore()).store.records())).toHaveLength(51);
   });
 
   it('are reported as unsaved when their folder cannot be created', async () => {
@@ -220,7 +220,7 @@ describe('a damaged approvals file', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: text.length - 1 }), async (length) => {
         writeFileSync(approvalFile(stateDir), text.slice(0, length), { mode: 0o600 });
-        expect(decisionsOf((await openStore()).store.records())).toEqual([]);
+        expect(decisionsOf(recordsIn((await openStore()).store.records()))).toEqual([]);
       }),
       { numRuns: 60 },
     );
@@ -233,7 +233,7 @@ describe('a damaged approvals file', () => {
         const flipped = Buffer.from(bytes);
         flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
         writeFileSync(approvalFile(stateDir), flipped, { mode: 0o600 });
-        const found = decisionsOf((await openStore()).store.records());
+        const found = decisionsOf(recordsIn((await openStore()).store.records()));
         expect(found.filter(({ decision }) => decision === 'granted')).toEqual([]);
       }),
       { numRuns: 100 },

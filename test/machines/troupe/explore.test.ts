@@ -40,7 +40,7 @@ function keyOf(snapshot: TroupeSnapshot): string {
     context.settings?.servers.map(({ generation, startup }) => [generation, startup]),
     context.trusted,
     context.hostAllowed,
-    context.decisions,
+    [...context.decisions],
     context.stopWishes,
     context.spawnCount % 2,
     [...context.serving.keys()].toSorted(),

@@ -4,10 +4,11 @@ import type { ApprovalDecision } from '../../../src/domain/host/approval.ts';
 import type { Verdict } from '../../../src/domain/server-state.ts';
 import type { DesiredServer, Problem, Settings } from '../../../src/domain/settings.ts';
 import { admit, admitAll, type Gates } from '../../../src/policies/admission/admit.ts';
+import { byServer } from '../../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../../src/policies/fingerprint.ts';
 import { desiredServer } from '../desired-server.ts';
 
-const open: Gates = { trusted: true, excluded: [], hostAllowed: null, decisions: [] };
+const open: Gates = { trusted: true, excluded: [], hostAllowed: null, decisions: byServer([]) };
 const problem: Problem = { file: 'a.json', message: 'Give a command.' };
 const fromFolder = desiredServer({ gated: true, source: { key: 'db', scope: 'project' } });
 
@@ -47,8 +48,8 @@ describe('admission', () => {
     then(server, { ...gates, excluded: [] });
     then(server, { ...gates, allowed: ['db'] });
     then(fromFolder, gates);
-    then(server, { ...gates, decisions: [decided('rejected')] });
-    then(server, { ...gates, decisions: [decided('granted')] });
+    then(server, { ...gates, decisions: byServer([decided('rejected')]) });
+    then(server, { ...gates, decisions: byServer([decided('granted')]) });
     expect(verdicts).toEqual([
       'disabled',
       'untrusted',
@@ -66,7 +67,7 @@ describe('admission', () => {
   });
 
   it("requires approval only for the folder's servers", () => {
-    const gates: Gates = { ...open, decisions: [decided('rejected', desiredServer())] };
+    const gates: Gates = { ...open, decisions: byServer([decided('rejected', desiredServer())]) };
     expect(admit(desiredServer(), gates)).toBe('admitted');
   });
 
@@ -91,15 +92,15 @@ describe('admission', () => {
     ];
     const decisions = others.map((other) => decided('granted', other));
     const renamed = { ...decided('granted'), server: 'other' };
-    expect(admit(fromFolder, { ...open, decisions: [...decisions, renamed] })).toBe(
+    expect(admit(fromFolder, { ...open, decisions: byServer([...decisions, renamed]) })).toBe(
       'pendingApproval',
     );
   });
 
   it('applies the last of several decisions', () => {
     const [yes, no] = [decided('granted'), decided('rejected')];
-    expect(admit(fromFolder, { ...open, decisions: [yes, no] })).toBe('rejected');
-    expect(admit(fromFolder, { ...open, decisions: [no, yes] })).toBe('admitted');
+    expect(admit(fromFolder, { ...open, decisions: byServer([yes, no]) })).toBe('rejected');
+    expect(admit(fromFolder, { ...open, decisions: byServer([no, yes]) })).toBe('admitted');
   });
 
   it('handles names that exist on object prototypes', () => {
@@ -164,7 +165,7 @@ const anyGates: fc.Arbitrary<Gates> = fc.record(
     trusted: fc.boolean(),
     excluded: names,
     hostAllowed: fc.option(names),
-    decisions: fc.array(anyDecision),
+    decisions: fc.array(anyDecision).map(byServer),
     allowed: names,
     launchBound: names,
   },
@@ -265,7 +266,7 @@ function naiveVerdict(server: DesiredServer, gates: Gates): Verdict {
   let verdict: Verdict = 'admitted';
   if (server.gated) {
     verdict = 'pendingApproval';
-    for (const made of gates.decisions) {
+    for (const made of [...gates.decisions.values()].flat()) {
       if (made.server !== server.name || made.fingerprint !== approvalFingerprint(server)) continue;
       verdict = made.decision === 'granted' ? 'admitted' : 'rejected';
     }

@@ -1,10 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ApprovalRecord, Decision } from '../../../src/domain/host/approval.ts';
+import type {
+  ApprovalDecision,
+  ApprovalRecord,
+  Decision,
+} from '../../../src/domain/host/approval.ts';
 import {
+  byServer,
   decisionsOf,
   lastAgreed,
   recordOf,
+  recordsIn,
   withDecision,
   withEntry,
   withoutSuperseded,
@@ -25,9 +31,9 @@ describe('approval records', () => {
     fc.assert(
       fc.property(fc.array(anyRecord), (made) => {
         const entries = made.map((one) => record(one.server, one.fingerprint, one.decision));
-        const records = entries.reduce<readonly ApprovalRecord[]>(
+        const records = entries.reduce(
           (before, one) => withEntry(before, { kind: 'decision', record: one }),
-          [],
+          byServer<ApprovalRecord>([]),
         );
         for (const subject of made) {
           const last = entries.findLast(
@@ -36,14 +42,15 @@ describe('approval records', () => {
           );
           expect(recordOf(records, subject)).toBe(last);
         }
-        const folded = made.reduce<ReturnType<typeof decisionsOf>>(withDecision, []);
-        expect(folded).toEqual(decisionsOf(records));
+        const folded = made.reduce(withDecision, byServer<ApprovalDecision>([]));
+        const decisions = [...byServer(decisionsOf(recordsIn(records)))];
+        expect(new Map(folded)).toEqual(new Map(decisions));
       }),
     );
   });
 
   it("accept pins only for a server's granted version", () => {
-    const before = [record('a', 'f1', 'granted'), record('a', 'f2', 'revoked')];
+    const before = byServer([record('a', 'f1', 'granted'), record('a', 'f2', 'revoked')]);
     const pins = (fingerprint: string, digest: string) => ({
       kind: 'pins' as const,
       server: 'a',
@@ -51,16 +58,16 @@ describe('approval records', () => {
       pins: [{ tool: 'query', digest }],
     });
     const pinned = withEntry(withEntry(before, pins('f1', 'old')), pins('f1', 'new'));
-    expect(pinned[0]?.pins).toEqual([{ tool: 'query', digest: 'new' }]);
-    expect(withEntry(before, pins('f2', 'x'))).toEqual(before);
+    expect(pinned.get('a')?.[0]?.pins).toEqual([{ tool: 'query', digest: 'new' }]);
+    expect(withEntry(before, pins('f2', 'x'))).toBe(before);
   });
 
   it('return the last grant for a name', () => {
-    const records = [
+    const records = byServer([
       record('a', 'f1', 'granted'),
       record('a', 'f2', 'rejected'),
       record('b', 'f3', 'granted'),
-    ];
+    ]);
     expect(lastAgreed(records, 'a')?.fingerprint).toBe('f1');
     expect(lastAgreed(records, 'c')).toBeUndefined();
   });
@@ -72,12 +79,12 @@ describe("a grant's last use", () => {
   const use = { kind: 'use', ...subject, usedAt: 5 } as const;
 
   it('is recorded only on the grant', () => {
-    expect(withEntry([grant], use)).toEqual([{ ...grant, usedAt: 5 }]);
-    const others = [
-      { ...grant, decision: 'rejected' } as const,
+    expect(recordsIn(withEntry(byServer([grant]), use))).toEqual([{ ...grant, usedAt: 5 }]);
+    const others = byServer<ApprovalRecord>([
+      { ...grant, decision: 'rejected' },
       { ...grant, fingerprint: 'other' },
-    ];
-    expect(withEntry(others, use)).toEqual(others);
+    ]);
+    expect(withEntry(others, use)).toBe(others);
   });
 
   it('is superseded, like pins, by the next decision about the server', () => {

@@ -3,8 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ApprovalRecord } from '../../../src/domain/host/approval.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
-import type { ApprovalEntry } from '../../../src/policies/approvals/records.ts';
-import { withEntry } from '../../../src/policies/approvals/records.ts';
+import type { ApprovalEntry, ApprovalRecords } from '../../../src/policies/approvals/records.ts';
+import { byServer, recordsIn, withEntry } from '../../../src/policies/approvals/records.ts';
+import { GroupedMap } from '../../../src/policies/grouped-map.ts';
 import { projectFile, type ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
 import { type Stage, servers, stage } from '../stage.ts';
 
@@ -12,9 +13,9 @@ type Keep = NonNullable<ScriptedTroupeOptions['keepApprovals']>;
 
 /** Decisions that outlive a troupe, as a file does, and that another process may change. */
 function sharedDecisions() {
-  let records: readonly ApprovalRecord[] = [];
+  let records: ApprovalRecords = GroupedMap.of();
   const listeners = new Set<() => void>();
-  const put = (next: readonly ApprovalRecord[]): void => {
+  const put = (next: ApprovalRecords): void => {
     records = next;
     for (const listener of [...listeners]) listener();
   };
@@ -36,7 +37,8 @@ function sharedDecisions() {
       },
     };
   };
-  return { keep, put, records: () => records };
+  const putAll = (all: readonly ApprovalRecord[]): void => put(byServer(all));
+  return { keep, put: putAll, records: () => recordsIn(records) };
 }
 
 const db = servers({ db: { command: 'srv', args: ['--read-only'], env: { KEY: 'one' } } });
