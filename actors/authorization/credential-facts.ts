@@ -6,8 +6,11 @@ import type { TokenFacts } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/policies/defined.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { StoredCredential } from '../stores/credentials-record.ts';
+import { otherResource } from '../transports/http/addresses.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import type { Client, ClientSettings } from './client.ts';
+import type { CredentialPorts, ShownUrl } from './credential-ports.ts';
+import type { Discovered } from './discovery.ts';
 import type { DpopKey } from './dpop.ts';
 import type { MachineGrant } from './machine-grants.ts';
 import type { RedirectPlace } from './redirect-listener.ts';
@@ -71,6 +74,15 @@ export async function tokenHeaders(
     return { authorization: `Bearer ${accessToken}` };
   const proof = await session.buildProof({ htm: method, htu: url, accessToken });
   return { authorization: `DPoP ${accessToken}`, dpop: proof };
+}
+
+/** Returns what the issuer is asked for, which the user sees before the login. */
+export function asksFor(
+  { server }: Pick<CredentialPorts, 'server'>,
+  { resource }: Pick<Discovered, 'resource'>,
+  scope: string | undefined,
+): Pick<ShownUrl, 'scopes' | 'resource'> {
+  return { scopes: scopeList(scope), ...defined({ resource: otherResource(server, resource) }) };
 }
 
 export type NewRecord = Omit<StoredCredential, 'generation'>;

@@ -36,12 +36,16 @@ export interface ShownUrl {
   readonly scopes: readonly string[];
   /** Whether the issuer offers a login on another device as well. */
   readonly offersDevice: boolean;
+  /** The resource that the token is for, if it is not the server's address. */
+  readonly resource?: string;
 }
 
 /** What a user needs for a login on another device. */
 export interface ShownCode
   extends Pick<DeviceLogin, 'url' | 'completeUrl' | 'userCode' | 'lifetimeMs'> {
   readonly scopes: readonly string[];
+  /** As in {@link ShownUrl}. */
+  readonly resource?: string;
 }
 
 /** What a step asks for. */

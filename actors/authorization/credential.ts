@@ -25,6 +25,7 @@ import type { AuthorizationRequest } from './authorization-request.ts';
 import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
 import type { Client } from './client.ts';
 import {
+  asksFor,
   clientSettingsOf,
   factsOf,
   grantOf,
@@ -165,11 +166,11 @@ export class Credential {
     // Nobody waits for the response any more.
     signal.throwIfAborted();
     if (begun.failed !== undefined) return this.#failed(begun.failed);
-    const request = begun.value;
-    this.#request = request;
-    const shown = { url: request.url, scopes: scopeList(scope), offersDevice: found.offers.device };
+    this.#request = begun.value;
+    const { url } = begun.value;
+    const shown = { url, offersDevice: found.offers.device, ...asksFor(this.#ports, found, scope) };
     this.#response = await responseTo(listener, (until) => this.#ports.showUrl(shown, until), {
-      state: request.url.searchParams.get('state'),
+      state: url.searchParams.get('state'),
       signal,
     });
     return { nowMs: this.#now };
@@ -186,7 +187,7 @@ export class Credential {
     const key = this.#isDpopWanted(found) ? await createKey() : undefined;
     this.#device = { login, key };
     const { intervalMs, lifetimeMs } = login;
-    if (!signal.aborted) this.#ports.showCode({ ...login, scopes: scopeList(scope) });
+    if (!signal.aborted) this.#ports.showCode({ ...login, ...asksFor(this.#ports, found, scope) });
     return { nowMs: this.#now, device: { intervalMs, lifetimeMs } };
   }
 

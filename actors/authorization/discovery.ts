@@ -138,10 +138,19 @@ async function askForResource(
   }
 }
 
-/** A server must not send its users to the issuer of another one. */
+/**
+ * A server must not send its users to the issuer of another one. Real servers often name their
+ * origin or a parent path, which RFC 9728, section 3.3, does not allow: the user is shown that.
+ */
 function assertFits(server: URL, { resource }: ResourceMetadata): void {
+  const url = URL.canParse(resource) ? new URL(resource) : undefined;
+  if (url !== undefined && `${url.username}${url.password}` !== '')
+    throw refused(
+      'discovery',
+      `the metadata of ${addressOf(server)} names a resource with a user name or password`,
+    );
   const isFitting =
-    URL.canParse(resource) &&
+    url !== undefined &&
     checkResourceAllowed({ requestedResource: server, configuredResource: resource });
   if (isFitting) return;
   throw refused(

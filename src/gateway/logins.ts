@@ -5,9 +5,11 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../domain/clock.ts';
+import type { TroupeEvents } from '../domain/host/event.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { argumentsError } from '../domain/user-errors.ts';
+import { wideTokenNote } from '../policies/text/wide-token.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 /** The client of a call, which can open pages. */
@@ -21,9 +23,11 @@ export interface PageOpener {
   readonly signal: AbortSignal;
 }
 
+type Page = Pick<TroupeEvents['auth.started'], 'url' | 'resource'>;
+
 interface Login {
-  /** The address to open; undefined if the login ends without a user. */
-  readonly url: Promise<string | undefined>;
+  /** The page to open; undefined if the login ends without a user. */
+  readonly page: Promise<Page | undefined>;
   readonly over: Promise<unknown>;
   /** Cancels the login, unless another caller waits for it. */
   readonly cancel: () => void;
@@ -155,9 +159,9 @@ export class GatewayLogins {
     const login = this.#underWay.get(server) ?? this.#begin(server);
     login.calls += 1;
     try {
-      const url = await orCancelled(login.url, signal, server);
-      if (url !== undefined)
-        await orCancelled(this.#ask(login, opener, server, url), signal, server);
+      const page = await orCancelled(login.page, signal, server);
+      if (page !== undefined)
+        await orCancelled(this.#ask(login, opener, server, page), signal, server);
       await orCancelled(login.over, signal, server);
     } catch (error) {
       // The server's settings leave nothing to log in to, so the refusal has the remedy.
@@ -175,14 +179,14 @@ export class GatewayLogins {
     const { troupe } = this.#ports;
     const stop = new AbortController();
     let end = (): void => undefined;
-    const shown = new Promise<string>((resolve) => {
+    const shown = new Promise<Page>((resolve) => {
       end = troupe.on('auth.started', (event) => {
-        if (event.server === server) resolve(event.url);
+        if (event.server === server) resolve(event);
       });
     });
     const over = troupe.login(server, { signal: stop.signal, joins: true });
     const login: Login = {
-      url: Promise.race([
+      page: Promise.race([
         shown,
         over.then(
           () => undefined,
@@ -212,12 +216,12 @@ export class GatewayLogins {
   }
 
   /** Resolves when the client opens the page. @throws TroupeError `AUTH_REQUIRED` if it declines */
-  async #ask(login: Login, opener: PageOpener, server: string, url: string): Promise<void> {
+  async #ask(login: Login, opener: PageOpener, server: string, page: Page): Promise<void> {
     const { client } = opener;
     let answer: QuestionAnswer | undefined;
     do {
       const known = client && login.answers.get(client);
-      const asked = known ?? this.#askNow(login, opener, server, url);
+      const asked = known ?? this.#askNow(login, opener, server, page);
       if (client !== undefined) login.answers.set(client, asked);
       answer = await asked;
       // The call that asked was cancelled; the next one asks.
@@ -234,14 +238,15 @@ export class GatewayLogins {
     login: Login,
     { ask, completed, signal }: PageOpener,
     server: string,
-    url: string,
+    { url, resource }: Page,
   ): Promise<QuestionAnswer | undefined> {
     const nowMs = this.#ports.clock.wallNow();
+    const note = resource === undefined ? '' : ` Note: ${wideTokenNote(server, resource)}.`;
     const question: Question = {
       kind: 'url',
       id: `login-${randomBytes(8).toString('hex')}`,
       server,
-      message: `${server} requires a login. Open this address in a browser on this machine and log in; the call then continues.`,
+      message: `${server} requires a login. Open this address in a browser on this machine and log in; the call then continues.${note}`,
       url,
       askedAt: new Date(nowMs).toISOString(),
       deadlineAt: new Date(nowMs + shownLimitMs).toISOString(),

@@ -137,3 +137,14 @@ export function asHttp(url: URL): URL {
 export function canonicalResource(server: URL): string {
   return server.pathname === '/' ? server.origin : `${server.origin}${server.pathname}`;
 }
+
+/**
+ * Returns the resource that a token is for if the server's metadata names another than the server's
+ * address; undefined if they are the same, apart from a slash at the end.
+ */
+export function otherResource(server: URL, named: string): string | undefined {
+  const { href } = new URL(named);
+  const plain = (text: string): string => new URL(text).href.replace(/\/$/u, '');
+  const isSame = href === server.href || plain(href) === plain(canonicalResource(server));
+  return isSame ? undefined : href;
+}

@@ -4,6 +4,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { wideTokenNote } from '../../policies/text/wide-token.ts';
 import { createPrompt } from '../ask/terminal.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { parseText } from '../flag-values.ts';
@@ -48,8 +49,9 @@ const loginCommand: CommandDefinition<LoginFlags> = {
         // The address is announced again to a caller that joins the login.
         if (event.url === shown) return;
         shown = event.url;
-        if (output.json) output.documentLine(event);
-        else if (event.userCode !== undefined) output.note(codeText(event));
+        if (output.json) return output.documentLine(event);
+        if (event.resource !== undefined) output.note(wideTokenNote(server, event.resource));
+        if (event.userCode !== undefined) output.note(codeText(event));
         else void showLogin(session, troupe, event, browser, over.signal);
       });
       try {

@@ -5,7 +5,9 @@
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { secureUrlFault } from '../../policies/secure-url.ts';
+import { wideTokenNote } from '../../policies/text/wide-token.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 
 /** The policy `auth.loginTimeoutMs` ends the login earlier. */
@@ -14,7 +16,7 @@ const loginTimeoutMs = 900_000;
 /** The address that the user must open, or the status after a login without a user. */
 export type BegunLogin =
   /** `after`: the last record before the wait for the user. */
-  | { readonly url: string; readonly after: number }
+  | { readonly url: string; readonly after: number; readonly note?: string }
   | { readonly status: ServerStatus; readonly url?: undefined };
 
 export class PageLogins {
@@ -40,8 +42,10 @@ export class PageLogins {
     let unlisten = (): void => undefined;
     const started = new Promise<BegunLogin>((resolve) => {
       unlisten = this.#troupe.on('auth.started', (event) => {
-        if (event.server === server)
-          resolve({ url: event.url, after: this.#troupe.inspection.last });
+        const { url, resource } = event;
+        if (event.server !== server) return;
+        const note = resource === undefined ? undefined : wideTokenNote(server, resource);
+        resolve({ url, after: this.#troupe.inspection.last, ...defined({ note }) });
       });
     });
     const ended = this.#finish(server, over);

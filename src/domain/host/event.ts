@@ -106,6 +106,11 @@ export interface TroupeEvents {
     readonly verificationUri?: string;
     /** In a browser: the issuer also offers a login on another device. */
     readonly offersDevice?: true;
+    /**
+     * What the token is for, if the server's metadata names another resource than the server's
+     * address, such as its whole origin. The server can use the token there.
+     */
+    readonly resource?: string;
   };
   /**
    * A server asks a question for `answer()`. Not emitted for a question that its own caller

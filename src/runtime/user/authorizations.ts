@@ -26,6 +26,7 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
@@ -261,17 +262,23 @@ export class Authorizations {
 
   #showing(login: Login): Pick<CredentialPorts, 'showUrl' | 'showCode'> {
     return {
-      showUrl: ({ url, scopes, offersDevice }, signal) =>
+      showUrl: ({ url, scopes, offersDevice, resource }, signal) =>
         new Promise((resolve) => {
           login.redirected = resolve;
           signal.addEventListener('abort', () => {
             login.redirected = undefined;
             login.shown = undefined;
           });
-          this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
+          this.#show(login, {
+            url: url.href,
+            scopes,
+            ...(offersDevice && { offersDevice }),
+            ...defined({ resource }),
+          });
         }),
-      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
-        const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
+      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes, resource }) => {
+        const device = { url: completeUrl, verificationUri: url, userCode };
+        const shown = { ...device, scopes, ...defined({ resource }) };
         this.#show(login, shown, this.#now + lifetimeMs);
       },
     };

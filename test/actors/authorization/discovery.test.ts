@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { type DiscoveryHints, discover } from '../../../actors/authorization/discovery.ts';
+import { otherResource } from '../../../actors/transports/http/addresses.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { challengedPlace } from '../../support/issuer/places.ts';
 import type { IssuerSettings } from '../../support/issuer/settings.ts';
@@ -59,6 +60,36 @@ describe("the server's metadata", () => {
       isFinal: true,
       message: expect.stringContaining('another resource, "https://evil.example/mcp"'),
     });
+  });
+
+  it.each(['', '/', '/mcp?other'])('may name the origin%s, which a login shows', async (path) => {
+    const resource = ({ resource: own, ...metadata }: Record<string, unknown>) => ({
+      ...metadata,
+      resource: `${new URL(String(own)).origin}${path}`,
+    });
+    const { issuer, outcome } = await discovered({
+      resourceMetadata: 'path',
+      tamper: { resource },
+    });
+    const named = valueOf(outcome).resource;
+    expect(named).toBe(`${issuer.origin}${path}`);
+    expect(otherResource(new URL(issuer.server), named)).toBe(new URL(named).href);
+  });
+
+  it('names the server itself, with or without a slash at the end', async () => {
+    const server = new URL('https://example.test/mcp?key=planted');
+    for (const named of ['https://example.test/mcp', 'https://EXAMPLE.test:443/mcp/', server.href])
+      expect(otherResource(server, named)).toBeUndefined();
+    expect(otherResource(new URL('https://example.test'), 'https://example.test/')).toBeUndefined();
+  });
+
+  it('is refused if it names a resource with a password', async () => {
+    const resource = ({ resource: own, ...metadata }: Record<string, unknown>) => ({
+      ...metadata,
+      resource: String(own).replace('://', '://u:hunter2@'),
+    });
+    const { message } = await refusal({ resourceMetadata: 'path', tamper: { resource } });
+    expect(message).toMatch(/names a resource with a user name or password$/);
   });
 
   it('is refused if it names no issuer', async () => {

@@ -3,7 +3,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { createTroupe } from '../../../src/index.ts';
+import { defined } from '../../../src/policies/defined.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
+import type { IssuerSettings } from '../../support/issuer/settings.ts';
 import { createPlace } from '../cli-process.ts';
 import { compiledCli } from '../compiled-cli.ts';
 import { startCliHere, temporaryFolder } from '../run-cli.ts';
@@ -14,9 +16,12 @@ const patience = 30_000;
 const cli = compiledCli();
 
 /** It may be asked about a code every second, the shortest interval. */
-async function issuerForDevices(): Promise<TestIssuer> {
+async function issuerForDevices(
+  resource?: IssuerSettings['tamper']['resource'],
+): Promise<TestIssuer> {
   const token = (answer: object) => ('user_code' in answer ? { ...answer, interval: 0 } : answer);
-  const issuer = await startTestIssuer({ offersDevice: true, tamper: { token } });
+  const tamper = { token, ...defined({ resource }) };
+  const issuer = await startTestIssuer({ offersDevice: true, tamper });
   onTestFinished(() => issuer.close());
   return issuer;
 }
@@ -41,6 +46,25 @@ describe('a login on another device from the command line', () => {
     expect(stderr).toContain(`log in to db:\n${issuer.origin}/enter\nand enter the code ${code} (`);
     expect(stderr).toContain(`${issuer.origin}/enter?user_code=${code}\n`);
   });
+
+  it.each(['--device', '--no-browser'])(
+    "shows a token's resource that is not the server's address: %s",
+    async (flag) => {
+      const toOrigin = ({ resource, ...metadata }: Record<string, unknown>) => ({
+        ...metadata,
+        resource: new URL(String(resource)).origin,
+      });
+      const issuer = await issuerForDevices(toOrigin);
+      const { troupe, ...place } = await here(issuer);
+      const shown: unknown[] = [];
+      troupe.on('auth.started', ({ resource }) => shown.push(resource));
+      const run = startCliHere(['login', 'db', flag], { troupe, ...place });
+      await run.noted(`${issuer.origin}/, which is not its own address`);
+      run.signal('SIGINT');
+      await run.finished;
+      expect(shown).toEqual([`${issuer.origin}/`]);
+    },
+  );
 
   it('is mentioned by a login without a browser', async () => {
     const issuer = await issuerForDevices();

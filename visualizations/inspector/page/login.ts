@@ -9,13 +9,15 @@ import { change, current, type LoginAddress, toast } from './store.ts';
 interface BegunLogin {
   readonly url?: string;
   readonly after?: number;
+  /** What the user should know before logging in. */
+  readonly note?: string;
 }
 
 /** Starts a login and opens the issuer's page in a new tab. */
 export async function logIn(server: string): Promise<void> {
   const name = shownLine(server, 80);
   try {
-    const { url, after } = await command<BegunLogin>('login', { server });
+    const { url, after, note } = await command<BegunLogin>('login', { server });
     if (url === undefined || after === undefined) return toast('good', `Logged in to ${name}.`);
     const address = openable(url);
     if (address === undefined) {
@@ -25,7 +27,7 @@ export async function logIn(server: string): Promise<void> {
     const login = loginOf(current().live, server);
     // Its records may arrive later than this answer.
     const isOver = login === undefined || (current().live.n > after && !isUnderWay(login));
-    if (!isOver) keepAddress(login.actor, { url: address, after });
+    if (!isOver) keepAddress(login.actor, { url: address, after, note });
     // Later than some seconds after the click, a browser would block it.
     if (navigator.userActivation.isActive) openAddress(address);
     else toast('good', `Press “Open the login page” to log in to ${name}.`);

@@ -86,6 +86,8 @@ export interface LoginAddress {
   readonly url: URL;
   /** The last record before the login waited for the browser. */
   readonly after: number;
+  /** What the user should know before logging in. */
+  readonly note?: string | undefined;
 }
 
 export type Dialog =

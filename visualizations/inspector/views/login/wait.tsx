@@ -10,7 +10,8 @@ import { CopyButton } from '../controls.tsx';
 import { TimerLeft } from './facts.tsx';
 
 export function LoginWait({ actor, server }: { actor: PicturedActor; server: string }) {
-  const address = usePage((state) => state.addresses.get(actor.actor)?.url);
+  const known = usePage((state) => state.addresses.get(actor.actor));
+  const address = known?.url;
   const isNow = usePage(canAct);
   if (!isNow || !isAwaited(actor)) return null;
   const deadline = actor.timers.find(({ delay }) => delay === 'loginDeadline');
@@ -25,6 +26,7 @@ export function LoginWait({ actor, server }: { actor: PicturedActor; server: str
           <p>
             Log in at <b>{shownLine(address.host, 120)}</b>. If no tab has opened:
           </p>
+          {known?.note === undefined ? null : <p>Note: {shownLine(known.note, 500)}.</p>}
           <p class="login-open">
             {/* Not a link: the address is valid for one login, so it stays out of the document. */}
             <button type="button" class="small-button" onClick={() => openAddress(address)}>
