@@ -8,6 +8,8 @@ import {
   SettingsMemory,
   type Upkeep,
 } from '../../src/config/parse-settings.ts';
+import { unwritablePart } from '../../src/policies/exact-json.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
 
 /** Settings that a plugin provides without a file. */
 export interface PluginSettings {
@@ -19,8 +21,8 @@ export interface PluginSettings {
 export class HostSettings {
   readonly #origin: DocumentOrigin;
   readonly #upkeep: Upkeep = { memory: new SettingsMemory(), pause };
-  /** Newest last; undefined for anything but plain data. */
-  #waiting: readonly (string | undefined)[] = [];
+  /** Newest last. */
+  #waiting: readonly Written[] = [];
   #parsed: ParsedSettings | undefined;
 
   constructor(projectRoot: string) {
@@ -38,8 +40,8 @@ export class HostSettings {
     if (waiting.length === 0) return this.#parsed;
     this.#waiting = [];
     // Writing a long text took most of this turn.
-    if (waiting.some((text = '') => text.length >= longText)) await pause();
-    const [newest = unwritable, ...older] = await this.#parseLatest(waiting);
+    if (waiting.some(({ text = '' }) => text.length >= longText)) await pause();
+    const [newest = unwritable(), ...older] = await this.#parseLatest(waiting);
     // An invalid one leaves the last good one in force, also if that was not read yet.
     const good = older.find(({ document }) => document !== undefined) ?? this.#parsed;
     this.#parsed = keepGood(good && { parsed: good }, newest);
@@ -47,11 +49,13 @@ export class HostSettings {
   }
 
   /** Newest first, up to the first that is valid as a whole. */
-  async #parseLatest(texts: readonly (string | undefined)[]): Promise<readonly ParsedSettings[]> {
+  async #parseLatest(texts: readonly Written[]): Promise<readonly ParsedSettings[]> {
     const all: ParsedSettings[] = [];
-    for (const text of texts.toReversed()) {
+    for (const { text, part } of texts.toReversed()) {
       const parsed =
-        text === undefined ? unwritable : await parseHostText(text, this.#origin, this.#upkeep);
+        text === undefined
+          ? unwritable(part)
+          : await parseHostText(text, this.#origin, this.#upkeep);
       all.push(parsed);
       if (parsed.document !== undefined) break;
     }
@@ -67,19 +71,32 @@ const longText = 100_000;
 
 const hostOrigin = { file: 'host settings', scope: 'api' } as const;
 
-const unwritable: ParsedSettings = unwritableIn(hostOrigin.file);
-
-function unwritableIn(file: string): ParsedSettings {
-  const message = 'the settings cannot be written as JSON; pass plain data only';
+function unwritable(part?: string, { file } = hostOrigin as { file: string }): ParsedSettings {
+  const what = part === undefined ? '' : ` (${printableLine(part, 200)})`;
+  const message = `the settings cannot be written as JSON${what}; pass plain data only`;
   return { problems: [{ file, message }] };
 }
 
-function textOf(settings: Readonly<Record<string, unknown>>): string | undefined {
+/** Settings as text. */
+interface Written {
+  /** Absent for anything but plain data. */
+  readonly text?: string;
+  /** What JSON cannot hold, if that is known. */
+  readonly part?: string;
+}
+
+function textOf(settings: Readonly<Record<string, unknown>>): Written {
   try {
-    return JSON.stringify(settings);
+    const part = unwritablePart(ownPartOf(settings));
+    return part === undefined ? { text: JSON.stringify(settings) } : { part };
   } catch {
-    return undefined;
+    return {};
   }
+}
+
+/** What is read here; a host may keep more in its object. */
+function ownPartOf({ mcpServers, mcp, inputs }: Readonly<Record<string, unknown>>): object {
+  return { mcpServers, mcp, inputs };
 }
 
 /** Parsed from a document, so that the same rules apply to an object and a file. */
@@ -88,8 +105,8 @@ export function parsePluginSettings(
   projectRoot: string,
 ): ParsedSettings {
   const file = `plugin ${plugin}`;
-  const text = textOf(settings);
-  if (text === undefined) return unwritableIn(file);
+  const { text, part } = textOf(settings);
+  if (text === undefined) return unwritable(part, { file });
   return parseSettings(text, { file, scope: 'plugin', projectRoot, isObject: true });
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { argumentsError } from '../domain/user-errors.ts';
-import { numberTextAt, parseJson, setNumberText } from '../policies/exact-json.ts';
+import { isJsonNumber, numberTextAt, parseJson, setNumberText } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { parsedJson } from '../policies/parsed-json.ts';
 import { closestName } from '../policies/text/closest-name.ts';
@@ -149,7 +149,17 @@ function readValue(key: string, text: string, schema: Schema): unknown {
     if (value !== undefined) return value;
   }
   if (types.size === 0) return text;
-  throw argumentsError(`${key}=${text} is invalid; ${key} must be ${[...types].join(' or ')}`);
+  const wanted = [...types].join(' or ');
+  throw argumentsError(
+    `${key}=${text} is invalid; ${key} must be ${wanted}${spelling(text, types)}`,
+  );
+}
+
+/** How JSON writes a number that is typed in another way, such as 007 or .5. */
+function spelling(text: string, types: ReadonlySet<string>): string {
+  const isNumeric = types.has('integer') || types.has('number');
+  if (!isNumeric || isJsonNumber(text) || !/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(text)) return '';
+  return `; write ${Number(text)}`;
 }
 
 /** Parsers by type; undefined = the text does not fit. Text always fits, so it is last. */
@@ -184,17 +194,15 @@ function typesOf(schema: Schema): ReadonlySet<string> {
 }
 
 function numberFrom(text: string, whole: boolean): number | undefined {
-  if (!/^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) return undefined;
+  if (!isJsonNumber(text)) return undefined;
   const value = Number(text);
-  return Number.isFinite(value) && (!whole || Number.isInteger(value)) ? value : undefined;
+  return whole && !Number.isInteger(value) ? undefined : value;
 }
 
-/** Lets a number be sent with the digits that were typed, where JSON can hold them. */
+/** Lets a number be sent with the digits that were typed. */
 function keepDigits(holder: object, key: string | number, text: string): void {
   const value = (holder as Readonly<Record<string | number, unknown>>)[key];
-  const isDigits = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text);
-  if (typeof value === 'number' && isDigits && String(value) !== text)
-    setNumberText(holder, key, text);
+  if (typeof value === 'number' && String(value) !== text) setNumberText(holder, key, text);
 }
 
 /** A JSON object or list. */

@@ -10,6 +10,7 @@ import {
   parseTree,
 } from 'jsonc-parser';
 import { equalData } from '../policies/equal-data.ts';
+import { writeJson } from '../policies/exact-json.ts';
 
 export interface Addition {
   /** Its path, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
@@ -248,7 +249,7 @@ function behindLine(text: string, offset: number): number | undefined {
 
 function jsonText(value: unknown, text: string, indent: string): string {
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
-  return JSON.stringify(value, null, unitOf(text)).replaceAll('\n', eol + indent);
+  return writeJson(value, unitOf(text)).replaceAll('\n', eol + indent);
 }
 
 function lineStart(text: string, offset: number): number {

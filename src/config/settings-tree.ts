@@ -8,6 +8,7 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { z } from 'zod';
 
+import { setNumberText } from '../policies/exact-json.ts';
 import { tooLong } from './settings-bytes.ts';
 import { excessOf, ownText, type TextBounds, type TextWeight } from './text-bounds.ts';
 
@@ -148,12 +149,23 @@ export function writtenText(node: TreeNode): string | undefined {
   return node.text ?? String(node.value);
 }
 
-/** Converts a node to a plain value. The last of several duplicate keys wins, as in `JSON.parse`. */
+/**
+ * Converts a node to a plain value; `writeJson` writes its numbers as they are written in the file.
+ * The last of several duplicate keys wins, as in `JSON.parse`.
+ */
 export function valueOf(node: TreeNode): unknown {
   if (node.kind === 'scalar') return node.value;
-  if (node.kind === 'array') return node.items.map(valueOf);
+  const isList = node.kind === 'array';
   // `fromEntries` defines every key as an own property, `__proto__` included.
-  return Object.fromEntries(node.members.map((member) => [member.name, valueOf(member.node)]));
+  const value = isList
+    ? node.items.map(valueOf)
+    : Object.fromEntries(node.members.map((member) => [member.name, valueOf(member.node)]));
+  const parts = isList
+    ? node.items.entries()
+    : node.members.map((it) => [it.name, it.node] as const);
+  for (const [key, part] of parts)
+    if (part.kind === 'scalar' && part.text !== undefined) setNumberText(value, key, part.text);
+  return value;
 }
 
 /** Finds a member by name; undefined when there is none or the node is not an object. */

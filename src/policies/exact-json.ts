@@ -151,8 +151,16 @@ function restore(holder: Record<string, unknown>, key: string, literal: string):
   if (String(value) !== literal) setNumberText(holder, key, literal);
 }
 
-/** Remembers the text of a number that is already in its object or list. */
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Returns whether JSON can hold a number as it is written. */
+export function isJsonNumber(text: string): boolean {
+  return jsonNumber.test(text);
+}
+
+/** Remembers the text of a number that is already in its object or list, if JSON can hold it. */
 export function setNumberText(holder: object, key: string | number, literal: string): void {
+  if (!isJsonNumber(literal)) return;
   hasTexts = true;
   const texts = textsOf.get(holder) ?? new Map<string, string>();
   textsOf.set(holder, texts.set(String(key), literal));
@@ -207,7 +215,7 @@ export function holdsNumberTexts(value: unknown): boolean {
 }
 
 /** Like `JSON.stringify`, but writes numbers as they were written in the JSON they come from. */
-export function writeJson(value: unknown, indent?: number): string {
+export function writeJson(value: unknown, indent?: number | string): string {
   const text = JSON.stringify(value, null, indent);
   if (text === undefined || !holdsNumberTexts(value)) return text;
   // The texts of the numbers that the document will contain, in its order.
@@ -244,29 +252,40 @@ function isRawNumber(value: unknown): boolean {
  * nothing; undefined if there is none. An undefined property is a missing one.
  */
 export function unwritablePart(value: unknown): string | undefined {
-  return unwritableAt(value, [], []);
+  const found = unwritableIn(value, []);
+  if (found === undefined) return undefined;
+  const { why, path } = found;
+  return path.length === 0 ? why : `${path.toReversed().join('.')} is ${why}`;
 }
 
-function unwritableAt(
-  value: unknown,
-  path: readonly string[],
-  holders: readonly unknown[],
-): string | undefined {
+interface Unwritable {
+  readonly why: string;
+  /** Innermost key first. */
+  readonly path: (string | number)[];
+}
+
+function unwritableIn(value: unknown, holders: unknown[]): Unwritable | undefined {
   const why = whyUnwritable(value, holders);
-  if (why !== undefined) return path.length === 0 ? why : `${path.join('.')} is ${why}`;
+  if (why !== undefined) return { why, path: [] };
   if (!isHolder(value) || 'toJSON' in value) return undefined;
+  holders.push(value);
   const isList = Array.isArray(value);
-  for (const [key, part] of isList ? [...value.entries()] : Object.entries(value)) {
-    if (part === undefined && !isList) continue;
-    // JSON can hold a number that JavaScript cannot.
-    if (numberTextAt(value, key) !== undefined) continue;
-    const isPlain = typeof part === 'string' || typeof part === 'boolean' || part === null;
-    const found = isPlain
-      ? undefined
-      : unwritableAt(part, [...path, String(key)], [...holders, value]);
-    if (found !== undefined) return found;
+  for (const key of isList ? value.keys() : Object.keys(value)) {
+    const part = value[key];
+    if (isWritten(value, key, part) || (part === undefined && !isList)) continue;
+    const found = unwritableIn(part, holders);
+    if (found === undefined) continue;
+    found.path.push(key);
+    return found;
   }
+  holders.pop();
   return undefined;
+}
+
+/** Infinity is written too, if it was read from JSON. */
+function isWritten(holder: object, key: string | number, part: unknown): boolean {
+  if (typeof part === 'string' || typeof part === 'boolean' || part === null) return true;
+  return typeof part === 'number' && numberTextAt(holder, key) !== undefined;
 }
 
 // Objects of these kinds would be written as {}.

@@ -32,6 +32,9 @@ describe('tool arguments', () => {
     ['count=-9223372036854775808', '{"count":-9223372036854775808}'],
     ['ratio=1.10', '{"ratio":1.10}'],
     ['ratio=-0.0', '{"ratio":-0.0}'],
+    ['ratio=12e3', '{"ratio":12e3}'],
+    ['ratio=1e400', '{"ratio":1e400}'],
+    ['count=12E+3', '{"count":12E+3}'],
     ['sizes=9007199254740993', '{"sizes":[9007199254740993]}'],
     ['sizes=[9007199254740993,1.0]', '{"sizes":[9007199254740993,1.0]}'],
     ['filter={"id":1915883588174806058}', '{"filter":{"id":1915883588174806058}}'],
@@ -109,6 +112,9 @@ describe('tool arguments', () => {
 
   it.each([
     ['count=1.5', 'count=1.5 is invalid; count must be integer'],
+    ['count=0123', 'count=0123 is invalid; count must be integer; write 123'],
+    ['ratio=.50', 'ratio=.50 is invalid; ratio must be number; write 0.5'],
+    ['sizes=1e', 'sizes=1e is invalid; sizes must be number'],
     ['count=0x10', 'count=0x10 is invalid; count must be integer'],
     ['loud=yes', 'loud=yes is invalid; loud must be boolean'],
     ['filter=3', 'filter=3 is invalid; filter must be object'],

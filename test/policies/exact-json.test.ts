@@ -9,6 +9,7 @@ import {
   keepNumbers,
   numberTextAt,
   parseJson,
+  setNumberText,
   unwritablePart,
   writeJson,
 } from '../../src/policies/exact-json.ts';
@@ -130,6 +131,13 @@ describe('JSON that keeps its numbers', () => {
     graftNumbers(copy, from);
     expect(writeJson(copy)).toBe('{"a":1.10,"d":3.0}');
     expect(keepNumbers(from, from)).toBe(from);
+  });
+
+  it('keeps no text that JSON cannot hold', () => {
+    const value = { a: 31, b: 1.1, c: 1000, d: 12_000 };
+    for (const [key, text] of Object.entries({ a: '0x1F', b: '1.10', c: '1_000', d: '12e3' }))
+      setNumberText(value, key, text);
+    expect(writeJson(value)).toBe('{"a":31,"b":1.10,"c":1000,"d":12e3}');
   });
 
   it('looks for no texts before a number has one', async () => {

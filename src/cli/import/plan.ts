@@ -192,7 +192,12 @@ function existingIn(
   const inputsMember = memberOf(root, 'inputs');
   const definitions = inputsMember === undefined ? [] : parseInputs(inputsMember).inputs;
   const inputs = inputsMember?.node;
-  const servers = membersOf(memberOf(root, 'mcpServers')?.node).map((member) => {
+  const conversion = convertSettings(root, { projectRoot, file, isOwn: true });
+  const members =
+    conversion === undefined || 'fault' in conversion
+      ? []
+      : conversion.servers.filter(({ written }) => written?.[0] !== 'projects');
+  const servers = members.map((member) => {
     const { desired } = parseServerEntry(member, origin, definitions);
     return [member.name, { entry: valueOf(member.node) as Entry, desired }] as const;
   });

@@ -3,6 +3,7 @@
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
+import { unwritablePart } from '../../policies/exact-json.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -52,11 +53,14 @@ export class AddedServers {
 
 /** Copies the entry, because the host may change its object later. */
 function copyOf(shown: string, entry: unknown): Entry {
+  let part: string | undefined;
   try {
-    if (isRecord(entry)) return JSON.parse(JSON.stringify(entry)) as Entry;
+    part = isRecord(entry) ? unwritablePart(entry) : undefined;
+    if (isRecord(entry) && part === undefined) return JSON.parse(JSON.stringify(entry)) as Entry;
   } catch {
     // Reported below, in one sentence for all cases.
   }
-  const message = `The settings of the server "${shown}" must be plain data, as { command: 'npx' }.`;
+  const why = part === undefined ? '' : ` Here ${printableLine(part, shownLength)}.`;
+  const message = `The settings of the server "${shown}" must be plain data, as { command: 'npx' }.${why}`;
   throw argumentsError(message);
 }

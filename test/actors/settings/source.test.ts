@@ -367,6 +367,8 @@ describe('the settings source', () => {
   it.each<[what: string, settings: Record<string, unknown>]>([
     ['malformed', { mcpServers: [] }],
     ['not plain data', { mcpServers: { a: 1n } }],
+    ['a number that JSON lacks', { mcpServers: { a: { command: 'y', idleStopMs: Infinity } } }],
+    ['a map', { mcpServers: { a: { command: 'y', env: new Map([['A', '1']]) } } }],
   ])("keeps the host's last settings when the new ones are %s", async (_what, settings) => {
     const overlay = { mcpServers: { a: { command: 'x' } } };
     const source = start({ [mine.file]: '{}' }, { overlay });

@@ -82,6 +82,23 @@ describe('troupe import', () => {
     ]);
   });
 
+  it('writes numbers as they are written, and finds them again', async () => {
+    const folder = temporaryFolder();
+    const env = '"A": 1915883588174806058, "B": 1.10, "C": 1e400, "D": "1.10"';
+    const input = '{ "id": "token", "type": "command", "command": "ask", "args": { "id": 1.10 } }';
+    const servers = `{ "a": { "command": "x", "args": ["\${input:token}"], "env": { ${env} } } }`;
+    const from = put(folder, 'mcp.json', `{ "inputs": [${input}], "servers": ${servers} }`);
+    const to = put(folder, 'troupe.json', '{}');
+    await importHere(folder, '--from', from, '--to', to);
+    const after = readFileSync(to, 'utf8');
+    const text = '"A": "1915883588174806058", "B": "1.10", "C": "1e400", "D": "1.10"';
+    expect(after.replaceAll(/\s+/gu, ' ')).toContain(text);
+    expect(after).toContain('"id": 1.10');
+    const again = put(folder, 'own.json', `{ "mcpServers": ${servers}, "inputs": [${input}] }`);
+    const { report } = await importHere(folder, '--from', from, '--to', again, '--dry-run');
+    expect(report.targets[0]?.servers).toMatchObject([{ name: 'a', action: 'same' }]);
+  });
+
   it('loses no entries when several imports write the same file; a late one fails and can be repeated', async () => {
     const folder = temporaryFolder();
     const to = put(folder, 'troupe.json', '{}');

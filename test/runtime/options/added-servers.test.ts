@@ -34,6 +34,18 @@ describe('servers added one by one', () => {
     expect(there.stateOf('extra')).toBe('ready');
   });
 
+  it.each([
+    [{ command: 'x', idleStopMs: Number.NaN }, 'Here idleStopMs is NaN.'],
+    [{ command: 'x', env: new Map([['A', '1']]) }, 'Here env is a Map.'],
+    ['npx', 'must be plain data'],
+  ])('are refused with what JSON cannot hold: %#', async (entry, words) => {
+    const there = await stage({ settings: db });
+    const refusal = expect.objectContaining({ code: 'INVALID_ARGUMENTS' });
+    const add = (): void => there.troupe.addServer('extra', entry as never);
+    expect(add).toThrow(refusal);
+    expect(add).toThrow(words);
+  });
+
   it('cannot be added to a troupe that has stopped', async () => {
     const there = await stage({ settings: db });
     const ended = there.troupe.stop();
