@@ -151,6 +151,12 @@ export type QuestionHandler = (
  */
 export interface QuestionClient {
   readonly onQuestion: QuestionHandler;
+  /**
+   * The user whose client it is. Among clients of one user, a call that one of them abandoned takes no
+   * question from another once the server has read the cancellation. Without it, an abandoned call
+   * does so for ten minutes.
+   */
+  readonly user?: string;
 }
 
 /** The caller of the call that a question belongs to. */

@@ -291,6 +291,8 @@ export interface CallFailure {
   /** The error's further data, if it is an object and small. */
   readonly rpcData?: Readonly<Record<string, unknown>>;
   readonly retryAfterMs?: number;
+  /** Why a question that the server asked during the call was not answered. */
+  readonly unanswered?: string;
 }
 
 /** A request other than a tool call, which takes the same path. */

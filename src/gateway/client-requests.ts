@@ -5,6 +5,7 @@
 
 import {
   CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   LOG_LEVEL_META_KEY,
   type Server,
 } from '@modelcontextprotocol/server';
@@ -43,29 +44,40 @@ const pausableMethods: ReadonlySet<string> = new Set([
 /** The signal aborts the call, which may outlast its client's request. */
 type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
 
+/** What a connection says of its client. */
+export interface ClientIdentity {
+  /** The subject of the client's access token, if it has one. */
+  readonly user?: string;
+  /** Whether it carries no token at all. */
+  readonly isAnonymous?: boolean;
+}
+
 export class ClientRequests {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #server: Pick<Server, 'getClientCapabilities'>;
   /** The subject of the client's access token. */
   readonly #user: string | undefined;
+  readonly #isAnonymous: boolean;
   /** Requests in progress, with their server's name. */
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
   readonly #waiting = new Set<HeldCall>();
   /** Asks the questions of a server that belong to this client, but perhaps to any of its calls. */
-  readonly #questions = new ClientQuestions();
+  readonly #questions: ClientQuestions;
 
   constructor(
     gateway: Gateway,
     era: 'legacy' | 'modern',
     server: Pick<Server, 'getClientCapabilities'>,
-    user: string | undefined,
+    { user, isAnonymous = false }: ClientIdentity,
   ) {
     this.#user = user;
+    this.#isAnonymous = isAnonymous;
     this.#gateway = gateway;
     this.#era = era;
     this.#server = server;
+    this.#questions = new ClientQuestions(user);
   }
 
   /** Cleans up after a closed connection. Modern clients may return on another one. */
@@ -273,7 +285,8 @@ export class ClientRequests {
     const refuse = ({ kind }: Question): void => {
       if (this.#era === 'modern' && kind === 'sampling') call.refuse(withoutModel(server));
     };
-    this.#questions.began(call, { server, canAnswer: canBeAsked, refuse });
+    const questions = this.#questionsOf(mcpReq.envelope);
+    questions.began(call, { server, canAnswer: canBeAsked, refuse });
     const options: HeldCallOptions = {
       signal: call.signal,
       ...(mcpReq._meta?.progressToken === undefined
@@ -286,7 +299,7 @@ export class ClientRequests {
         refuse(question);
         return { action: 'decline' };
       },
-      client: this.#questions,
+      client: questions,
       ...(canBeAsked('form') && {
         askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
           const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
@@ -304,8 +317,17 @@ export class ClientRequests {
     const send = (): Promise<Answer> => ask(options, () => call.abort());
     const run = (): Promise<Answer> =>
       logins === undefined ? send() : logins.around(server, opener, send);
-    call.begin(() => run().finally(() => this.#questions.ended(call)));
+    call.begin(() => run().finally(() => questions.ended(call)));
     return call;
+  }
+
+  /** The client that is asked; a modern one has a new connection for each request. */
+  #questionsOf(envelope: Readonly<Record<string, unknown>> | undefined): ClientQuestions {
+    if (this.#era === 'legacy') return this.#questions;
+    const info = envelope?.[CLIENT_INFO_META_KEY];
+    // Without a token, only what it says of itself links its requests.
+    if (this.#isAnonymous && info === undefined) return this.#questions;
+    return this.#gateway.sessionless.of(this.#user, info);
   }
 
   /** The client as one that opens the page of a login; undefined if it cannot. */

@@ -17,7 +17,13 @@ import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { keepNumbers } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { ClientRequests, ignore, inputRequiredIn, levelOf } from './client-requests.ts';
+import {
+  type ClientIdentity,
+  ClientRequests,
+  ignore,
+  inputRequiredIn,
+  levelOf,
+} from './client-requests.ts';
 import { keepNumbersIn, keepNumbersOf } from './exact-numbers.ts';
 import { LightCall, type PlainRequest, type RequestContext } from './fast-call.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
@@ -67,14 +73,12 @@ interface Notification {
 }
 
 /** The connection of a client. */
-export interface ClientConnection {
+export interface ClientConnection extends ClientIdentity {
   /** Whether the client can receive notifications now. */
   readonly canReceive: () => boolean;
   /** Whether the client follows this resource on a stream. */
   readonly listensFor?: (address: string) => boolean;
   readonly onClosed: () => void;
-  /** The subject of the client's access token, if it has one. */
-  readonly user?: string;
 }
 
 /** Name in the log for clients without a session. */
@@ -173,7 +177,7 @@ export class GatewayClient implements Audience {
     });
     this.server = this.protocol.server;
     this.server.registerCapabilities(capabilities);
-    this.#requests = new ClientRequests(gateway, era, this.server, connection.user);
+    this.#requests = new ClientRequests(gateway, era, this.server, connection);
     if (capabilities.tools !== undefined) this.#offerTools();
     if (capabilities.resources !== undefined)
       this.#offerResources(capabilities.resources.subscribe === true);

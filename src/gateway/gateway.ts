@@ -14,6 +14,7 @@ import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
 import { GatewayLogins } from './logins.ts';
+import { SessionlessClients } from './question-delivery.ts';
 import {
   type GatewayIdentity,
   identityOfAll,
@@ -65,6 +66,7 @@ export class Gateway {
   readonly metrics: CallMetrics;
   readonly held: HeldCalls;
   readonly background: BackgroundTools;
+  readonly sessionless = new SessionlessClients();
   /** Undefined: clients are not asked to log in. */
   readonly logins: GatewayLogins | undefined;
   /** Logs faults in the protocol by client. */

@@ -10,18 +10,27 @@ import type {
   QuestionClient,
   QuestionHandler,
 } from '../domain/question.ts';
+import { isRecord } from '../policies/is-record.ts';
 import type { HeldCall } from './held-calls.ts';
+
+const keyCharacters = 512;
 
 interface CallInFlight {
   readonly server: string;
   readonly canAnswer: (kind: Question['kind']) => boolean;
-  /** Called for a question that belongs to this call only, and that its client cannot answer. */
+  /** Called for a question that belongs to this call, and that its client cannot answer. */
   readonly refuse: (question: Question) => void;
 }
 
 export class ClientQuestions implements QuestionClient {
+  readonly user: string;
   /** Oldest first. */
   readonly #calls = new Map<HeldCall, CallInFlight>();
+
+  /** @param user - the subject of the client's access token; clients without one are one user's */
+  constructor(user = '') {
+    this.user = user;
+  }
 
   began(call: HeldCall, about: CallInFlight): void {
     this.#calls.set(call, about);
@@ -36,7 +45,10 @@ export class ClientQuestions implements QuestionClient {
     for (;;) {
       const call = this.#callFor(question, tried);
       if (call === undefined) {
-        const [only, ...others] = this.#callsAt(question.server);
+        const calls = this.#callsAt(question.server);
+        // A call that waits for its client's return has asked its question already.
+        const askable = calls.length > 1 ? calls.filter(([each]) => each.canAskNow) : calls;
+        const [only, ...others] = askable;
         if (tried.size === 0 && others.length === 0) only?.[1].refuse(question);
         return { action: tried.size === 0 ? 'decline' : 'cancel' };
       }
@@ -59,5 +71,26 @@ export class ClientQuestions implements QuestionClient {
 
   #callsAt(server: string): readonly (readonly [HeldCall, CallInFlight])[] {
     return [...this.#calls].filter(([, call]) => call.server === server);
+  }
+}
+
+// More programs than use one gateway; a forgotten one counts as another client of its user.
+const maxSessionless = 256;
+
+/** The clients without a session, which are told apart by what their requests say of them. */
+export class SessionlessClients {
+  /** The longest unused first. */
+  readonly #known = new Map<string, ClientQuestions>();
+
+  /** The client with this name and version, of this user. */
+  of(user: string | undefined, info: unknown): ClientQuestions {
+    const { name, version } = isRecord(info) ? info : {};
+    const key = JSON.stringify([user ?? null, name, version]).slice(0, keyCharacters);
+    const client = this.#known.get(key) ?? new ClientQuestions(user);
+    this.#known.delete(key);
+    this.#known.set(key, client);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > maxSessionless && oldest !== undefined) this.#known.delete(oldest);
+    return client;
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Question } from '../../src/domain/question.ts';
 import { HeldCall } from '../../src/gateway/held-calls.ts';
-import { ClientQuestions } from '../../src/gateway/question-delivery.ts';
+import { ClientQuestions, SessionlessClients } from '../../src/gateway/question-delivery.ts';
 
 const question = {
   id: 'q1',
@@ -25,12 +25,16 @@ function client() {
     stop,
     ask: () => questions.onQuestion(question, { signal: stop.signal }),
     /** A call whose client waits for its answer. */
-    begin: (server = 'db', canAnswer = true) => {
+    begin: (server = 'db', canAnswer: boolean | Question['kind'] = true) => {
       const call = new HeldCall('tool');
       let finish = (_result: object): void => undefined;
       call.begin(() => new Promise((resolve) => (finish = (result) => resolve({ ...result }))));
       const refuse = () => void refused.push(server);
-      questions.began(call, { server, canAnswer: () => canAnswer, refuse });
+      questions.began(call, {
+        server,
+        canAnswer: (kind) => canAnswer === true || canAnswer === kind,
+        refuse,
+      });
       return { call, turn: call.turn(false), finish: (result = {}) => finish(result) };
     },
   };
@@ -106,5 +110,42 @@ describe('a question for any of the calls of a client', () => {
     begin('db', false);
     expect(await ask()).toEqual({ action: 'decline' });
     expect(refused).toEqual(['db']);
+  });
+
+  it('refuses the only call whose client waits, beside calls that wait for their client', async () => {
+    const { ask, begin, refused, questions, stop } = client();
+    const held = begin('db', 'form');
+    const form = { ...question, id: 'q0', kind: 'form', fields: [], schema: {} } as const;
+    void questions.onQuestion(form, { signal: stop.signal });
+    await held.turn;
+    begin('db', false);
+    expect(await ask()).toEqual({ action: 'decline' });
+    expect(refused).toEqual(['db']);
+  });
+});
+
+describe('clients without a session', () => {
+  it('are told apart by their user, name and version', () => {
+    const clients = new SessionlessClients();
+    const ada = clients.of('ada', { name: 'ide', version: '1' });
+    expect(clients.of('ada', { name: 'ide', version: '1' })).toBe(ada);
+    expect(ada.user).toBe('ada');
+    for (const other of [
+      clients.of('bob', { name: 'ide', version: '1' }),
+      clients.of('ada', { name: 'ide', version: '2' }),
+      clients.of('ada', undefined),
+    ])
+      expect(other).not.toBe(ada);
+    expect(clients.of(undefined, undefined)).toBe(clients.of(undefined, undefined));
+  });
+
+  it('are forgotten beyond a limit, the longest unused first', () => {
+    const clients = new SessionlessClients();
+    const [first, second] = [clients.of('first', undefined), clients.of('second', undefined)];
+    for (let count = 0; count < 255; count += 1) {
+      clients.of(`user ${count}`, undefined);
+      expect(clients.of('first', undefined)).toBe(first);
+    }
+    expect(clients.of('second', undefined)).not.toBe(second);
   });
 });

@@ -116,14 +116,35 @@ describe.each([
     const his = bob.client.callTool({ name: 'db__wait', arguments: {} }).catch(() => undefined);
     await ada.cancelCall('late');
     expect(await bob.text('lateAnswer')).toBe('late: decline');
-    expect(await bob.text('ask', { message: 'uncertain' })).toBe('uncertain: decline');
     expect([ada.asked, bob.asked]).toEqual([[], ['alone']]);
+    // Now the server has read that her call is over, so its questions are his.
+    expect(await bob.text('ask', { message: 'after' })).toBe('after: accept Bob');
+    expect(await ada.text('ask', { message: 'beside' })).toBe('beside: decline');
     await ada.client.close();
-    expect(await bob.text('ask', { message: 'left' })).toBe('left: decline');
-    expect(bob.asked).toEqual(['alone']);
-    if (second === 'legacy') expect(bob.reasons.join()).toContain('another client');
+    expect(await bob.text('ask', { message: 'left' })).toBe('left: accept Bob');
+    expect([ada.asked, bob.asked]).toEqual([[], ['alone', 'after', 'left']]);
+    if (second === 'legacy') expect(bob.reasons.join()).toMatch(/another client|several clients/u);
     await bob.client.close();
     await his;
+    run.child.kill('SIGTERM');
+    await run.ended;
+  });
+});
+
+describe('a client of 2026-07-28 over HTTP', () => {
+  it('is one client in all its calls', limit, async () => {
+    const there = place();
+    const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+    const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
+    const transport = new StreamableHTTPClientTransport(new URL(url));
+    const { client, asked, text, cancelCall } = await join('Ada', 'auto', transport);
+    await cancelCall('wait');
+    const other = client.callTool({ name: 'db__wait', arguments: {} }).catch(() => undefined);
+    const both = ['one', 'two'].map((message) => text('ask', { message }));
+    expect(await Promise.all(both)).toEqual(['one: accept Ada', 'two: accept Ada']);
+    expect(asked.toSorted()).toEqual(['one', 'two']);
+    await client.close();
+    await other;
     run.child.kill('SIGTERM');
     await run.ended;
   });

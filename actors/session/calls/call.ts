@@ -295,8 +295,11 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     return part === undefined ? undefined : invalidArguments(part);
   }
 
-  #failureOf(error: unknown, { signal, sends }: OpenRequest): CallFailure {
-    const failure = callFailureOf(error, isAborted(signal), this.#setup);
+  #failureOf(error: unknown, { signal, sends, unanswered }: OpenRequest): CallFailure {
+    const failure = {
+      ...callFailureOf(error, isAborted(signal), this.#setup),
+      ...(unanswered !== undefined && { unanswered }),
+    };
     // The server responded to an earlier attempt with a question, and may already have begun.
     return sends > 1 ? { ...failure, written: true } : failure;
   }

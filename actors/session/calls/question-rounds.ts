@@ -12,7 +12,7 @@ import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/d
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { pause } from '../../host/time-limit.ts';
-import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
+import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 import type { OpenRequest } from './requests.ts';
 
@@ -33,7 +33,10 @@ interface RoundsSetup {
   /** The session's questions; undefined if they are never answered. */
   readonly questions: SessionQuestions | undefined;
   readonly party: QuestionParty | undefined;
-  readonly request: Pick<OpenRequest, 'signal' | 'onFailure' | 'hold' | 'release' | 'renew'>;
+  readonly request: Pick<
+    OpenRequest,
+    'signal' | 'onFailure' | 'hold' | 'release' | 'renew' | 'unanswered'
+  >;
 }
 
 /**
@@ -191,10 +194,11 @@ class Asking {
     body: QuestionBody,
     controller = new AbortController(),
   ): Promise<QuestionAnswer | undefined> {
-    const { questions, party } = this.#setup;
+    const { questions, party, request } = this.#setup;
     this.#open.add(controller);
     const answer = await questions?.ask(body, party, controller.signal);
     this.#open.delete(controller);
+    request.unanswered = unansweredBy(answer);
     // The caller gave up or ran out of time; the reason reaches it.
     if (this.#signal.aborted) throw this.#signal.reason;
     if (questions?.isOver === true)

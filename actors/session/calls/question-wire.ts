@@ -19,14 +19,15 @@ import type {
 } from '../../../src/domain/question.ts';
 import {
   AskingCalls,
+  maxRemembered,
   type QuestionOwner,
   type Unattributed,
 } from '../../../src/policies/calls/client-to-ask.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
-import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
+import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
-import type { OpenRequest } from './requests.ts';
+import { type OpenRequest, takeRequestId } from './requests.ts';
 
 const invalidParams = -32_602;
 // The specification's code for sampling that the user rejected.
@@ -34,13 +35,18 @@ const rejected = -1;
 
 /** One message of a caller's request, until it is answered. */
 interface WireCall {
-  readonly request: Pick<OpenRequest, 'hold' | 'release'>;
+  readonly request: Pick<OpenRequest, 'hold' | 'release' | 'unanswered'>;
   readonly party: QuestionParty | undefined;
   readonly client: QuestionClient | undefined;
+  readonly user: string | undefined;
   /** The open questions that may belong to the request. */
   readonly open: Set<OpenQuestion>;
   /** When the caller stopped waiting, in monotonic milliseconds. */
   leftAt: number | undefined;
+  /** Whether the server has answered a ping that was sent after the cancellation. */
+  isStopped: boolean;
+  /** Whether a question is open that certainly belongs to it. */
+  readonly isAsking: boolean;
 }
 
 interface OpenQuestion {
@@ -62,6 +68,8 @@ export class QuestionWire {
   readonly #clock: Clock;
   readonly #questions: SessionQuestions;
   readonly #calls = new AskingCalls<WireCall>();
+  /** Abandoned calls by the id of a ping that was sent after their cancellation. */
+  readonly #stopping = new Map<number, WireCall>();
   readonly #open = new Map<string | number, OpenQuestion>();
 
   constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
@@ -84,11 +92,29 @@ export class QuestionWire {
     exchange: (onSending: (id: number) => void) => Promise<Result>,
   ): Promise<Result> {
     const client = party?.client;
-    const call: WireCall = { request, party, client, open: new Set(), leftAt: undefined };
+    const open = new Set<OpenQuestion>();
+    const call: WireCall = {
+      request,
+      party,
+      client,
+      user: client?.user,
+      open,
+      leftAt: undefined,
+      isStopped: false,
+      get isAsking() {
+        return [...open].some(({ calls }) => calls.size === 1);
+      },
+    };
+    let id = -1;
     try {
-      return await exchange((id) => this.#calls.sent(id, call));
+      return await exchange((sent) => {
+        id = sent;
+        this.#calls.sent(id, call);
+      });
     } finally {
       call.leftAt = this.#clock.now();
+      // An answered call is no longer there.
+      if (this.#calls.get(id) === call) this.#confirm(call);
       for (const question of call.open) {
         question.calls.delete(call);
         if (question.calls.size === 0) question.controller.abort();
@@ -96,11 +122,25 @@ export class QuestionWire {
     }
   }
 
+  /** Learns when the server has read that a caller no longer waits, if that makes a difference. */
+  #confirm(call: WireCall): void {
+    if (call.user === undefined || this.#questions.isOver || this.#connection.kind === 'http')
+      return;
+    const id = takeRequestId();
+    this.#stopping.set(id, call);
+    const [oldest] = this.#stopping.keys();
+    if (this.#stopping.size > maxRemembered && oldest !== undefined) this.#stopping.delete(oldest);
+    this.#send({ jsonrpc: '2.0', id, method: 'ping' });
+  }
+
   /** Returns whether it consumed the message. */
   #takes(message: JSONRPCMessage): boolean {
     if (!('method' in message)) {
-      if ('id' in message) this.#calls.answered(Number(message.id));
-      return false;
+      const id = Number(message.id);
+      const stopped = this.#stopping.get(id);
+      if (stopped !== undefined) stopped.isStopped = true;
+      this.#calls.answered(id);
+      return this.#stopping.delete(id);
     }
     if (!('id' in message)) return this.#takesNews(message.method, message.params);
     const kind = kindOf(message.method, message.params);
@@ -158,11 +198,15 @@ export class QuestionWire {
     if (question.end === 'withdrawn' || this.#questions.isOver) return;
     // The host did not answer, or the caller aborted.
     const unanswered = controller.signal.aborted ? 'cancel' : 'decline';
-    if (owner.type === 'nobody' && answer === undefined && unanswered === 'decline')
-      this.#questions.onDeclined(reasons[owner.why]);
+    const isUnasked = owner.type === 'nobody' && answer === undefined && unanswered === 'decline';
+    const why = isUnasked ? reasons[owner.why] : undefined;
+    if (why !== undefined) this.#questions.onDeclined(why);
     const action = question.end === 'completed' ? 'accept' : unanswered;
     const isAnswered = question.end === undefined && answer !== undefined;
-    this.#tell(request, body.kind, isAnswered ? answer : { action });
+    const told: QuestionAnswer = isAnswered ? answer : { action };
+    for (const call of owner.type === 'nobody' ? this.#calls.waiting() : callsOf(owner))
+      call.request.unanswered = why ?? unansweredBy(told);
+    this.#tell(request, body.kind, told, why);
   }
 
   /** Asks it; the time of all calls that it may belong to is paused meanwhile. */
@@ -197,9 +241,10 @@ export class QuestionWire {
     return call === undefined || call.leftAt !== undefined ? 'over' : { type: 'call', call };
   }
 
-  #tell(request: ServerRequest, kind: QuestionKind, answer: QuestionAnswer): void {
+  #tell(request: ServerRequest, kind: QuestionKind, answer: QuestionAnswer, why?: string): void {
     const result = resultOf(kind, answer);
-    if (result === undefined) this.#refuse(request, rejected, 'The request was declined');
+    const words = why === undefined ? '' : `: ${why}`;
+    if (result === undefined) this.#refuse(request, rejected, `The request was declined${words}`);
     else this.#reply(request, result);
   }
 

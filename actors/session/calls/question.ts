@@ -327,6 +327,12 @@ export function resultOf(
   return { action: 'accept', ...(kind === 'form' && { content: answer.content ?? {} }) };
 }
 
+/** Why a question has no answer; undefined if it was accepted. */
+export function unansweredBy(answer: QuestionAnswer | undefined): string | undefined {
+  if (answer?.action === 'accept') return undefined;
+  return answer?.action === 'cancel' ? 'it was cancelled' : 'it was declined';
+}
+
 export function rootsResult(roots: readonly RootFolder[]): Readonly<Record<string, unknown>> {
   return { roots };
 }

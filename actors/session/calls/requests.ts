@@ -53,6 +53,8 @@ export class OpenRequest extends Deadline {
   id = -1;
   /** The number of messages sent for it. */
   sends = 0;
+  /** Why the latest question of the server that may be about it was not answered. */
+  unanswered: string | undefined;
   onAnswer: (result: Fields) => void = ignore;
   /** Called when it cannot go on, whether or not a message is in flight. */
   onFailure: Settle = ignore;

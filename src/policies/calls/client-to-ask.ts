@@ -6,6 +6,10 @@
  * abandoned call without a response, because the server may still be working on it. It is attributed
  * to a client only if all these calls are of that client. Nothing in the question itself is
  * evidence: its progress token, for example, is the server's own.
+ *
+ * Between clients of one user, two kinds of calls do not count: an abandoned call once the server has
+ * read that, because the protocol requires it to stop then, and a call that waits for the answer to
+ * its own question.
  */
 
 /** How long an abandoned call may still ask, because no call lasts longer. */
@@ -18,8 +22,14 @@ export const maxRemembered = 256;
 export interface AskingCall {
   /** Equal for all calls of one client; undefined if the caller is not known to make other calls. */
   readonly client: object | undefined;
+  /** Equal for the clients of one user; undefined if the user is unknown. */
+  readonly user: string | undefined;
   /** When the caller stopped waiting, in monotonic milliseconds; undefined while it waits. */
   readonly leftAt: number | undefined;
+  /** Whether the server has certainly read that the caller stopped waiting. */
+  readonly isStopped: boolean;
+  /** Whether a question is open that certainly belongs to this call. */
+  readonly isAsking: boolean;
 }
 
 /** Why a question belongs to no caller. */
@@ -35,8 +45,8 @@ export type QuestionOwner<Call> =
 /** The calls of one session that its server may ask about. */
 export class AskingCalls<Call extends AskingCall> {
   readonly #calls = new Map<number, Call>();
-  /** Stands for abandoned calls beyond the limit; `client` is undefined if they had several. */
-  #forgotten: { readonly client: object | undefined; readonly leftAt: number } | undefined;
+  /** Stands for abandoned calls beyond the limit; `client` and `user` are undefined for several. */
+  #forgotten: (AskingCall & { readonly leftAt: number }) | undefined;
   /** The only client so far; null once there were several. */
   #onlyClient: object | null | undefined;
 
@@ -58,23 +68,34 @@ export class AskingCalls<Call extends AskingCall> {
     return this.#calls.get(id);
   }
 
+  /** The calls whose callers wait, oldest first. */
+  waiting(): readonly Call[] {
+    return [...this.#calls.values()].filter(({ leftAt }) => leftAt === undefined);
+  }
+
   /** Whose question it is that arrives now among all other messages. */
   ownerAt(now: number): QuestionOwner<Call> {
     this.#forgetLongAbandoned(now);
-    const all = [...this.#calls.values()];
-    const waiting = all.filter(({ leftAt }) => leftAt === undefined);
-    const [first, second] = waiting;
-    const hasAbandoned = all.length > waiting.length || this.#forgotten !== undefined;
-    if (first === undefined) return nobody(hasAbandoned ? 'onlyAbandoned' : 'noCall');
-    if (second === undefined && !hasAbandoned) return { type: 'call', call: first };
-    const { client } = first;
-    const isOther = (call: Pick<AskingCall, 'client'>): boolean => call.client !== client;
-    if (second !== undefined && (client === undefined || waiting.some(isOther)))
-      return nobody('severalClients');
+    const waiting = this.waiting();
     const forgotten = this.#forgotten === undefined ? [] : [this.#forgotten];
-    if (client === undefined || [...all, ...forgotten].some(isOther))
-      return nobody('abandonedByOther');
-    return { type: 'client', calls: waiting };
+    const all: readonly AskingCall[] = [...this.#calls.values(), ...forgotten];
+    const first = waiting.find(({ isAsking }) => !isAsking) ?? waiting[0];
+    if (first === undefined) return nobody(all.length > 0 ? 'onlyAbandoned' : 'noCall');
+    const { client, user } = first;
+    const isOther = (call: AskingCall): boolean =>
+      call !== first && (client === undefined || call.client !== client);
+    const isOver = (call: AskingCall): boolean =>
+      user !== undefined &&
+      call.user === user &&
+      (call.leftAt === undefined ? call.isAsking : call.isStopped);
+    const possible = all.filter((call) => !isOther(call) || !isOver(call));
+    const others = possible.filter(isOther);
+    if (others.length > 0)
+      return nobody(
+        others.some(({ leftAt }) => leftAt === undefined) ? 'severalClients' : 'abandonedByOther',
+      );
+    if (possible.length === 1) return { type: 'call', call: first };
+    return { type: 'client', calls: waiting.filter((call) => !isOther(call)) };
   }
 
   /**
@@ -82,18 +103,23 @@ export class AskingCalls<Call extends AskingCall> {
    * certain only if no other client ever used the session.
    */
   ownerOutsideCalls(): QuestionOwner<Call> {
-    const calls = [...this.#calls.values()].filter(({ leftAt }) => leftAt === undefined);
+    const calls = this.waiting();
     if (calls.length === 0) return nobody('noCall');
     return this.#onlyClient === null ? nobody('severalClients') : { type: 'client', calls };
   }
 
   #forgetOldest(): void {
-    for (const [id, { client, leftAt }] of this.#calls) {
+    for (const [id, { client, user, leftAt, isStopped }] of this.#calls) {
       if (leftAt === undefined) continue;
       this.#calls.delete(id);
-      const { client: other, leftAt: before } = this.#forgotten ?? { client, leftAt };
-      const latest = Math.max(before, leftAt);
-      this.#forgotten = { client: other === client ? client : undefined, leftAt: latest };
+      const other = this.#forgotten ?? { client, user, leftAt, isStopped };
+      this.#forgotten = {
+        client: other.client === client ? client : undefined,
+        user: other.user === user ? user : undefined,
+        leftAt: Math.max(other.leftAt, leftAt),
+        isStopped: other.isStopped && isStopped,
+        isAsking: false,
+      };
       return;
     }
   }

@@ -147,7 +147,7 @@ const nextStepOf: Readonly<Partial<Record<CallFailure['reason'], string>>> = {
 };
 
 function nextStep(
-  { reason }: CallFailure,
+  { reason, unanswered }: CallFailure,
   outcome: Outcome,
   server: string,
   { kind }: Subject,
@@ -156,6 +156,8 @@ function nextStep(
     return outcome === 'not_executed'
       ? `Log in to ${server} and call again.`
       : `Log in to ${server}, and check whether the call ran before you repeat it.`;
+  if (reason === 'serverError' && outcome === 'executed' && unanswered !== undefined)
+    return `It asked a question that was not answered (${unanswered}): call again where it can be.`;
   if (reason === 'serverError' && outcome === 'executed')
     return kind === 'resource'
       ? `List its resources: troupe resources ${server}`

@@ -1,19 +1,35 @@
 import { describe, expect, it } from 'vitest';
 
 import {
+  type AskingCall,
   AskingCalls,
   abandonedMs,
   maxRemembered,
 } from '../../../src/policies/calls/client-to-ask.ts';
 
 const [ada, bob] = [{ name: 'Ada' }, { name: 'Bob' }];
-const waiting = (client?: object) => ({ client, leftAt: undefined });
-const left = (client: object | undefined, leftAt: number) => ({ client, leftAt });
+const waiting = (client?: object, user?: string): AskingCall => ({
+  client,
+  user,
+  leftAt: undefined,
+  isStopped: false,
+  isAsking: false,
+});
+const asking = (client: object, user?: string): AskingCall => ({
+  ...waiting(client, user),
+  isAsking: true,
+});
+const left = (client: object | undefined, leftAt: number): AskingCall => ({
+  ...waiting(client),
+  leftAt,
+});
+const stopped = (client: object, user?: string): AskingCall => ({
+  ...waiting(client, user),
+  leftAt: 0,
+  isStopped: true,
+});
 
-type Calls = readonly {
-  readonly client: object | undefined;
-  readonly leftAt: number | undefined;
-}[];
+type Calls = readonly AskingCall[];
 
 function callsOf(made: Calls): AskingCalls<Calls[number]> {
   const calls = new AskingCalls<Calls[number]>();
@@ -43,6 +59,38 @@ describe('a question that does not name its call', () => {
   ])('belongs to %s (%j)', (owner, made) => {
     expect(ownerOf(made)).toBe(owner);
   });
+
+  it.each([
+    ['call', [stopped(ada, 'us'), waiting(bob, 'us')]],
+    ['client', [stopped(ada, 'us'), waiting(bob, 'us'), waiting(bob, 'us')]],
+    ['abandonedByOther', [stopped(ada, 'her'), waiting(bob, 'him')]],
+    ['abandonedByOther', [stopped(ada), waiting(bob)]],
+    ['abandonedByOther', [{ ...stopped(ada, 'us'), isStopped: false }, waiting(bob, 'us')]],
+    ['severalClients', [stopped(ada, 'us'), waiting(ada, 'us'), waiting(bob, 'us')]],
+    ['client', [stopped(bob, 'us'), waiting(bob, 'us')]],
+    ['call', [asking(ada, 'us'), waiting(bob, 'us')]],
+    ['call', [asking(ada, 'us')]],
+    ['client', [asking(bob, 'us'), waiting(bob, 'us')]],
+    ['severalClients', [asking(ada, 'us'), asking(bob, 'us'), waiting(ada, 'us'), waiting(bob)]],
+    ['severalClients', [asking(ada), waiting(bob)]],
+  ])(
+    'belongs to %s beside calls of one user that are over or wait for an answer (%j)',
+    (owner, made) => {
+      expect(ownerOf(made)).toBe(owner);
+    },
+  );
+
+  it.each([
+    [true, 'call'],
+    [false, 'abandonedByOther'],
+  ])(
+    'belongs to a client of the same user with many stopped calls, if all are (%s)',
+    (all, owner) => {
+      const first = { ...stopped(ada, 'us'), isStopped: all };
+      const many = Array.from({ length: maxRemembered }, () => stopped(ada, 'us'));
+      expect(ownerOf([first, ...many, waiting(bob, 'us')])).toBe(owner);
+    },
+  );
 
   it('belongs to the only call ten minutes after another one was abandoned', () => {
     const made = [left(ada, 5), waiting(bob)];

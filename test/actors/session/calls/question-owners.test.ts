@@ -122,3 +122,83 @@ it.each([
     );
   },
 );
+
+const ofUs = { onQuestion: () => undefined, user: 'us' };
+
+it.each([
+  ['us', 1],
+  ['them', undefined],
+])(
+  'a call that a client of %s abandoned takes no question after the server has read that',
+  async (user, asked) => {
+    const bench = await questionBench();
+    bench.transport.answer = () => undefined;
+    const [ada, bob] = [{ ...ofUs, user }, ofUs];
+    const abort = new AbortController();
+    void bench.call('given up', { signal: abort.signal, party: { client: ada } });
+    void bench.call('work', { party: { ...bob, client: bob } });
+    abort.abort();
+    await turn();
+    await bench.ask(1, 'elicitation/create', nameForm);
+    expect(bench.asked[0]?.party).toBeUndefined();
+    const [ping] = bench.sent('ping');
+    expect(bench.transport.sent.findIndex((each) => 'id' in each && each.id === ping?.id)).toBe(
+      bench.transport.sent.findIndex(
+        (each) => 'method' in each && each.method === 'notifications/cancelled',
+      ) + 1,
+    );
+    bench.transport.receive({ jsonrpc: '2.0', id: ping?.id, result: {} });
+    await bench.ask(2, 'elicitation/create', nameForm);
+    expect(bench.asked[1]?.party?.onQuestion && 1).toBe(asked);
+  },
+);
+
+it('no ping is sent without a user, over HTTP, or after an answer', async () => {
+  for (const [kind, client] of [
+    ['stdio', { onQuestion: () => undefined }],
+    ['http', ofUs],
+  ] as const) {
+    const bench = await questionBench({ kind });
+    const abort = new AbortController();
+    const call = bench.call('given up', { signal: abort.signal, party: { client } });
+    abort.abort();
+    await call;
+    expect(bench.sent('ping')).toEqual([]);
+  }
+  const bench = await questionBench();
+  const call = bench.call('done', { party: { client: ofUs } });
+  await bench.answerCall(0);
+  await call;
+  expect(bench.sent('ping')).toEqual([]);
+});
+
+it('a failed call says why its question was not answered', async () => {
+  const bench = await questionBench({ kinds: ['sampling'] });
+  const fail = (number: number) =>
+    bench.answerCall(number, { error: { code: -1, message: 'No.' } });
+  const ask = async (id: number): Promise<void> => {
+    const message = { role: 'user', content: { type: 'text', text: 'Hi' } };
+    await bench.ask(id, 'sampling/createMessage', { messages: [message], maxTokens: 1 });
+    bench.asked.at(-1)?.answer(undefined);
+    await turn();
+  };
+  const options = { timeoutMs: 1_000, party: { client: ofUs } };
+  const call = (party: object) =>
+    bench.handle.callTool('work', {}, { ...options, party: { client: party } } as typeof options);
+  const alone = call(ofUs);
+  await ask(1);
+  await fail(0);
+  expect(await alone).toMatchObject({ failure: { unanswered: 'it was declined' } });
+  expect(bench.toldTo(1)).toMatchObject({ message: 'The request was declined' });
+  const several = [call({ ...ofUs }), call({ ...ofUs })];
+  await ask(2);
+  expect(bench.toldTo(2)).toMatchObject({
+    message: expect.stringContaining('declined: calls of several clients are in flight'),
+  });
+  await fail(1);
+  await fail(2);
+  for (const each of several)
+    expect(await each).toMatchObject({
+      failure: { unanswered: expect.stringContaining('several clients') },
+    });
+});

@@ -23,6 +23,7 @@ interface Choice {
 class Request extends Deadline {
   readonly signal: AbortSignal;
   onFailure: (reason: unknown) => void = () => {};
+  unanswered: string | undefined;
 
   constructor(deadlines: Deadlines, signal: AbortSignal, times: Choice & { timeoutMs: number }) {
     super(deadlines, times);
