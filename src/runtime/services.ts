@@ -97,6 +97,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     root,
     clock,
     toolCountOf: (desired, generation) => catalogs.tools.countOf(desired, generation),
+    toolNotesOf: (desired, generation) => catalogs.tools.notesOf(desired, generation),
     heldCountOf: (desired) => approvals.heldCount(desired),
     isOverSse: (generation) => found.overSse.has(generation),
     stepFor: ({ name, state }) =>

@@ -174,6 +174,9 @@ describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era)
     };
     expect(result.tools[0]?.description).toHaveLength(100);
     expect(there.troupe.tools()[0]).toMatchObject({ isCut: true });
+    expect(there.troupe.status('db')?.toolNotes).toEqual([
+      expect.stringContaining('of 1 of its tools are cut (migrate); see catalog.descriptionMax'),
+    ]);
     expect(there.troupe.logs('db')?.map(({ line }) => line)).toContainEqual(
       expect.stringContaining('the descriptions of 1 of its tools are cut'),
     );

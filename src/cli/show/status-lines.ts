@@ -207,6 +207,7 @@ export function statusDetails(
     ['note', server.mayDownload === true ? downloadNote : undefined],
     ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
     ['tools', isCatalogLive && !isDetailed ? server.tools : `${server.tools} (${server.catalog})`],
+    ...(server.toolNotes ?? []).map((note): Fact => ['', note]),
     ['circuit', isClosed ? detail(server.circuit) : server.circuit],
     ['attempt', server.attempt],
     ['next try', untilText(server.nextAttemptAt, nowMs)],

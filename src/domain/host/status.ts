@@ -31,6 +31,8 @@ export interface ServerStatus {
   readonly nextAttemptAt?: string;
   /** Number of tools currently shown for this server. */
   readonly tools: number;
+  /** Which tools are withheld or have cut descriptions, and why; one sentence each. */
+  readonly toolNotes?: readonly string[];
   readonly pid?: number;
   readonly transport: TransportKind;
   readonly era?: 'legacy' | 'modern';

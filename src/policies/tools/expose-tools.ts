@@ -144,7 +144,21 @@ function exposed(name: string, { from, tool }: Origin): ExposedTool {
   return made;
 }
 
-function makeExposed(name: string, from: ServerTools, tool: ListedTool): ExposedTool {
+type Maker = Pick<ServerTools, 'server' | 'catalog' | 'descriptionMaxLength' | 'trust'>;
+
+const cuts = new WeakMap<ListedTool, { readonly at: number; readonly isCut: boolean }>();
+
+/** Whether descriptions of this tool are cut when they may have so many characters. */
+export function isCutAt(descriptionMaxLength: number, tool: ListedTool): boolean {
+  const known = cuts.get(tool);
+  if (known?.at === descriptionMaxLength) return known.isCut;
+  const from = { server: '', catalog: 'live', descriptionMaxLength, trust: false } as const;
+  const isCut = makeExposed('', from, tool).isCut === true;
+  cuts.set(tool, { at: descriptionMaxLength, isCut });
+  return isCut;
+}
+
+function makeExposed(name: string, from: Maker, tool: ListedTool): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
   const { description, inputSchema, outputSchema, annotations } = tool;
   const { icons, execution, _meta: meta, extra } = tool;
@@ -172,7 +186,7 @@ function makeExposed(name: string, from: ServerTools, tool: ListedTool): Exposed
 }
 
 /** Whether the policy leaves out a part of a description, also in the schemas. */
-function isShortened(shown: ExposedTool, from: ServerTools, tool: ListedTool): boolean {
+function isShortened(shown: ExposedTool, from: Maker, tool: ListedTool): boolean {
   const whole = makeExposed(shown.name, { ...from, descriptionMaxLength: readDescription }, tool);
   return !equalData(shown, whole);
 }

@@ -10,6 +10,7 @@ import {
   ambiguousAlias,
   changedTool,
   hiddenTool,
+  taskTool,
   toolChangedSince,
   unknownTool,
 } from '../errors/refused.ts';
@@ -26,7 +27,8 @@ export type ToolAddress =
 /**
  * Finds the tool as it is currently shown; its server's tools must be known.
  *
- * @throws TroupeError `TOOL_CHANGED`, or `TOOL_UNKNOWN` with the reason why it cannot be called.
+ * @throws TroupeError `TOOL_CHANGED`, `CAPABILITY_MISSING` for a tool that runs only as a task, or
+ * `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
 export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
   const { server } = address;
@@ -37,6 +39,7 @@ export function findTool(address: ToolAddress, view: ServerView, tools: ToolList
   const [meant, ...rivals] = tools.aliased(exposedName);
   if (meant?.server === server && rivals.length === 0) return shownTool(meant, view, tools);
   if (tools.isHeld(view, exposedName)) throw changedTool(server, exposedName);
+  if (tools.runsAsTask(view, exposedName)) throw taskTool(server, exposedName);
   const hidden = tools.hiddenBy(view, exposedName);
   if (hidden !== undefined) throw hiddenTool(view.desired, hidden);
   throw unknownTool(exposedName, tools.all());
@@ -54,6 +57,7 @@ function shownTool(
     return present;
   }
   if (tools.isHeld(view, tool)) throw changedTool(server, tool);
+  if (tools.runsAsTask(view, tool)) throw taskTool(server, tool);
   if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(view.desired, tool);
   const known = tools.of(server).map((it) => ({ name: it.tool }));
   throw unknownTool(tool, known, server);

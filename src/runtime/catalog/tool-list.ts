@@ -16,6 +16,7 @@ import {
   type ToolIndex,
   type ToolMatch,
 } from '../../policies/tools/search.ts';
+import { needsTask, toolNotes } from '../../policies/tools/tool-notes.ts';
 import type { OfferingView, ServerView } from '../status/board.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 
@@ -60,9 +61,11 @@ export class ToolList {
         .board()
         .offering()
         .map((view) => this.#shown(view));
+      for (const { desired, status } of this.#ports.board().offering())
+        for (const note of this.notesOf(desired, status.generation))
+          remarks.push([desired.name, note]);
       const kept = withinLimit(servers, remarks);
       const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
-      remarks.push(...remarksAboutCuts(next));
       this.#remark(remarks);
       this.#aliases = undefined;
       // Byte-stable: a model's cache stays valid if nothing differs. Frozen, because every caller
@@ -104,9 +107,28 @@ export class ToolList {
   }
 
   countOf(desired: DesiredServer, generation: string): number {
-    const { tools } = this.#store.get(desired.name, generation);
     const held = this.#ports.approvals.heldTools(desired);
-    return tools.filter(({ name }) => passesFilter(desired.tools, name) && !held.has(name)).length;
+    return this.#wanted(desired, generation).filter(
+      (tool) => !held.has(tool.name) && !needsTask(tool),
+    ).length;
+  }
+
+  /** Describes which tools are withheld or shown cut, apart from those that wait for an approval. */
+  notesOf(desired: DesiredServer, generation: string): readonly string[] {
+    const { descriptionMaxLength } = desired.policy.catalog;
+    return toolNotes(this.#wanted(desired, generation), descriptionMaxLength);
+  }
+
+  /** Returns the tools that the settings do not hide. */
+  #wanted(desired: DesiredServer, generation: string): readonly ListedTool[] {
+    const { tools } = this.#store.get(desired.name, generation);
+    return tools.filter(({ name }) => passesFilter(desired.tools, name));
+  }
+
+  /** Whether a tool is withheld, by any of its names, because it runs only as a task. */
+  runsAsTask(view: ServerView, name: string): boolean {
+    const { desired } = view;
+    return this.listed(view).some((tool) => needsTask(tool) && isNameOf(desired, tool.name, name));
   }
 
   /**
@@ -181,7 +203,7 @@ export class ToolList {
     const { descriptionMaxLength } = policy.catalog;
     const held = this.#ports.approvals.heldTools(view.desired);
     const { tools: listed, shownTools = listed } = this.#catalogOf(view);
-    const tools = shownTools.filter((tool) => !held.has(tool.name));
+    const tools = shownTools.filter((tool) => !held.has(tool.name) && !needsTask(tool));
     return { server: name, filter, catalog, tools, descriptionMaxLength, naming, trust };
   }
 }
@@ -213,16 +235,6 @@ function withinLimit(servers: readonly ServerTools[], remarks: Remark[]): readon
 function remarkAboutNameless({ server, tool, why }: NamelessTool): Remark {
   const reason = why === 'long' ? 'its name is too long' : 'another tool has the same name';
   return [server, `its tool "${tool}" is not shown, because ${reason}; see naming of its policy`];
-}
-
-function remarksAboutCuts(tools: readonly ExposedTool[]): readonly Remark[] {
-  const cut = tools.filter(({ isCut }) => isCut === true);
-  const counts = new Map<string, number>();
-  for (const { server } of cut) counts.set(server, (counts.get(server) ?? 0) + 1);
-  return [...counts].map(([server, count]) => [
-    server,
-    `the descriptions of ${count} of its tools are cut; see catalog.descriptionMaxLength of its policy`,
-  ]);
 }
 
 /** Returns whether the name refers to this tool: its own name, an exposed name, or an alias. */

@@ -104,6 +104,15 @@ export function changedTool(server: string, tool: string): TroupeError {
   );
 }
 
+export function taskTool(server: string, tool: string): TroupeError {
+  const shown = printableLine(tool, shownLength);
+  return new TroupeError(
+    'CAPABILITY_MISSING',
+    `Tool ${shown} of ${server} runs only as a task, which is not supported yet. Use another tool: troupe tools ${server}`,
+    { server, tool: shown },
+  );
+}
+
 /** @param offer - such as `prompt review` */
 export function changedOffer(server: string, offer: string): TroupeError {
   return new TroupeError(

@@ -66,6 +66,8 @@ export interface StatusBoardPorts {
   readonly clock: Clock;
   /** Returns the number of the server's shown tools, for a catalog that is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
+  /** Describes which of the server's tools are withheld or shown cut, for such a catalog. */
+  readonly toolNotesOf: (desired: DesiredServer, generation: string) => readonly string[];
   /** Returns the number of the server's withheld definitions. */
   readonly heldCountOf: (desired: DesiredServer) => HeldCount;
   /** Whether the server turned out to use SSE although its settings do not say so. */
@@ -359,7 +361,8 @@ export class StatusBoard {
     const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
     const heldCount = isShown ? this.#ports.heldCountOf(desired) : undefined;
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
-    const more = { transport, lists: this.#lists, heldCount };
+    const toolNotes = isShown ? this.#ports.toolNotesOf(desired, context.generation) : [];
+    const more = { transport, lists: this.#lists, heldCount, toolNotes };
     const seen = statusOf(snapshot, desired, stampsOf(marks), count, more);
     const action = seen.action ?? this.#ports.stepFor(seen);
     const beside = this.#besideOf(server, desired);

@@ -39,6 +39,7 @@ interface MoreFacts {
   readonly lists?: RefusingLists;
   /** Definitions that are withheld because they differ from the approved ones. */
   readonly heldCount?: HeldCount | undefined;
+  readonly toolNotes?: readonly string[];
 }
 
 const tryingStates: ReadonlySet<ServerState> = new Set([
@@ -104,7 +105,7 @@ export function statusOf(
   desired: DesiredServer,
   stamps: Stamps,
   toolCount: number,
-  { transport, lists, heldCount = noneHeld }: MoreFacts = {},
+  { transport, lists, heldCount = noneHeld, toolNotes = [] }: MoreFacts = {},
 ): ServerStatus {
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
@@ -124,6 +125,7 @@ export function statusOf(
       ? { nextAttemptAt: new Date(stamps.waitingSinceMs + context.delayMs).toISOString() }
       : {}),
     tools: toolCount,
+    ...(toolNotes.length > 0 && { toolNotes }),
     ...(context.pid === null ? {} : { pid: context.pid }),
     transport: transport ?? context.transport,
     ...(context.era === null ? {} : { era: context.era }),

@@ -29,6 +29,31 @@ describe('the tool list', () => {
     expect(texts.size).toBe(1);
   });
 
+  it('withholds tools that run only as tasks, and says so', async () => {
+    const asTask = { execution: { taskSupport: 'required' } };
+    const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
+    there.sessions.of('db').open();
+    there.sessions.of('db').list([tool('slow', asTask), tool('quick')]);
+    await there.settle();
+    expect(names(there)).toEqual(['mcp__db__quick']);
+    expect(there.troupe.status('db')).toMatchObject({
+      state: 'ready',
+      tools: 1,
+      toolNotes: [expect.stringMatching(/^withheld .*: slow$/u)],
+    });
+    expect(there.troupe.logs('db')?.map(({ line }) => line)).toContainEqual(
+      expect.stringContaining(': slow'),
+    );
+    for (const call of [
+      there.troupe.callTool('mcp__db__slow'),
+      there.troupe.callServerTool('db', 'slow'),
+    ])
+      await expect(call).rejects.toMatchObject({
+        code: 'CAPABILITY_MISSING',
+        outcome: 'not_executed',
+      });
+  });
+
   it('returns the same array until a tool changes', async () => {
     const there = await stage({ settings: two });
     const before = there.troupe.tools();

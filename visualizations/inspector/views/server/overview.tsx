@@ -66,6 +66,12 @@ function Facts({ status, usage }: { status: ServerStatus; usage: Usage }) {
     <dl class="facts">
       <Fact name="Circuit">{spoken(status.circuit)}</Fact>
       <Fact name="Catalog">{`${status.catalog}, ${status.tools === 1 ? '1 tool' : `${status.tools} tools`}`}</Fact>
+      {(status.toolNotes ?? []).map((note) => (
+        <div class="fact-wide" key={note}>
+          <dt>Tools</dt>
+          <dd>{note}</dd>
+        </div>
+      ))}
       <Fact name="Transport">
         {status.era === undefined
           ? status.transport
