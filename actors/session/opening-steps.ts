@@ -27,6 +27,7 @@ import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
 import { nameNotApproved } from '../values/env-file.ts';
 import { launchAsApproved } from '../values/executable-path.ts';
+import { assertFolderFiles } from '../values/folder-files.ts';
 import { createFreshHeaders } from '../values/fresh-headers.ts';
 import { hasHeaderReferences, headersOnly, logInOnly } from '../values/source.ts';
 import {
@@ -406,10 +407,12 @@ export class Opening {
 
   async #approved(
     launch: StdioLaunch,
-    { spec, executable, within }: SessionTarget,
+    { spec, executable, within, folder }: SessionTarget,
   ): Promise<StdioLaunch> {
-    if (spec.type !== 'stdio' || executable === undefined) return launch;
+    if (spec.type !== 'stdio') return launch;
     try {
+      if (folder !== undefined) await assertFolderFiles(spec, this.#ports.env, folder);
+      if (executable === undefined) return launch;
       return await launchAsApproved(launch, spec, executable, within);
     } catch (error) {
       await assertFolder(launch.cwd);

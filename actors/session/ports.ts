@@ -19,9 +19,11 @@ import type {
 import type { LogOrigin } from '../../src/domain/server-log.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict, SessionHandle, SessionInput } from '../../src/domain/session.ts';
+import type { FolderFile } from '../../src/domain/settings.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
+import type { FolderScope } from '../values/folder-files.ts';
 import type { ValueSource } from '../values/source.ts';
 
 /** The settings that a session needs to open a server. */
@@ -39,6 +41,11 @@ export interface SessionTarget {
    * be read. If absent, no approval is needed.
    */
   readonly envFileNames?: readonly string[] | null;
+  /**
+   * The approved files of the folder in which a package runner starts, and where they are looked for. If
+   * absent, they need no approval.
+   */
+  readonly folder?: FolderScope & { readonly approved: readonly FolderFile[] };
 }
 
 /** Facts about a server other than its tools. */
@@ -162,8 +169,8 @@ export interface SessionPorts {
    */
   readonly onlyLists?: Set<string>;
   /**
-   * Called when a command resolves to a program other than the approved one, or its variables file
-   * sets other names; nothing was started.
+   * Called when a command resolves to a program other than the approved one, its variables file sets
+   * other names, or its folder has other files that decide what runs; nothing was started.
    */
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */

@@ -299,6 +299,7 @@ export const policySchemas: {
       list(z.enum(scopes)),
       'a list of "managed", "user", "project", "workspace", "local", "config" or "api"',
     ),
+    folderFiles: choice('ask', 'allow'),
     perCall: truth(),
   },
 };

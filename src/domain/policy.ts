@@ -455,6 +455,12 @@ export interface ApprovalPolicy {
    * servers always do.
    */
   readonly gatedScopes: readonly Scope[];
+  /**
+   * What happens before a package runner of a server that needs no approval starts in the project and
+   * would read files there that decide what it runs, such as `.npmrc` or `node_modules`: `ask` waits
+   * for an approval of these files, `allow` starts it.
+   */
+  readonly folderFiles: 'ask' | 'allow';
   /** Whether every call needs approval too. */
   readonly perCall: boolean;
 }

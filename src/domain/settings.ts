@@ -113,6 +113,11 @@ export interface DesiredServer {
    * approved with the server. Absent if the file does not exist or cannot be used.
    */
   readonly envFileNames?: readonly string[];
+  /**
+   * Files of the folder in which a package runner starts that decide what it runs; they are approved
+   * with the server, which then needs approval even if it is not gated. Absent if there are none.
+   */
+  readonly folderFiles?: readonly FolderFile[];
   /** Set if the entry is invalid; blocks only this server. */
   readonly invalid?: Problem;
   /** The list that switched the server off, whatever its own entry says. */
@@ -121,6 +126,21 @@ export interface DesiredServer {
   readonly bar?: Bar;
   /** What rules a login out: the entry's own authorization, or `"oauth": false`. */
   readonly noLogin?: 'headers' | 'off';
+}
+
+/** A file that decides what a server runs. */
+export interface FolderFile {
+  /** Relative to the folder in which the server starts, with `/`. */
+  readonly path: string;
+  readonly digest: string;
+}
+
+/** Returns whether a server starts only with the user's approval. */
+export function needsApproval({
+  gated,
+  folderFiles,
+}: Pick<DesiredServer, 'gated' | 'folderFiles'>): boolean {
+  return gated || folderFiles !== undefined;
 }
 
 /** A rule other than a list of names that excludes a server. */

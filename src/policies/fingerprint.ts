@@ -53,18 +53,20 @@ function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: u
 /**
  * The fingerprint that a user's decision binds to: this connection, under this name, from this
  * scope, run by this program. Approving a project's server does not approve a workspace's, nor
- * another program that the same command now leads to.
+ * another program that the same command now leads to, nor other files that decide what a package
+ * runner runs.
  */
 export function approvalFingerprint(desired: DesiredServer): string {
   const known = approvalFingerprints.get(desired);
   if (known !== undefined) return known;
-  const { name, source, executable, envFileNames } = desired;
+  const { name, source, executable, envFileNames, folderFiles } = desired;
   const fingerprint = digestOf({
     generation: desired.specDigest ?? desired.generation,
     scope: source.scope,
     name,
     ...(executable !== undefined && { executable }),
     ...(envFileNames && { envFileNames }),
+    ...(folderFiles && { folderFiles }),
   });
   approvalFingerprints.set(desired, fingerprint);
   return fingerprint;

@@ -20,6 +20,7 @@ import { createImageShrinker } from '../../actors/stores/result-images.ts';
 import { createResultFiles } from '../../actors/stores/results.ts';
 import { envFileNamesOf } from '../../actors/values/env-file.ts';
 import { approvedPathOf } from '../../actors/values/executable-path.ts';
+import { createFolderLookup } from '../../actors/values/folder-files.ts';
 import { assembleTroupe } from './assemble-troupe.ts';
 import { projectRootOf } from './options/settings-ports.ts';
 import { promptClock, realClock } from './real-clock.ts';
@@ -46,6 +47,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
       createCredentialStore({ clock, stateDir, onProblems, host: options.credentials }),
     findExecutable: (spec, within) => approvedPathOf(spec, env, within),
     generationKey: () => installationKey(stateDir),
+    folderLookup: createFolderLookup(env),
     readEnvFileNames: (spec) => envFileNamesOf(spec, env, projectRoot),
     ...(stateDir === undefined
       ? {}

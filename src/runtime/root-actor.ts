@@ -14,6 +14,7 @@ import type { CredentialStore } from '../../actors/stores/credentials.ts';
 import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
+import type { FolderLookup } from '../../actors/values/folder-files.ts';
 import { compiled } from '../../machines/compiled/chart.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -60,6 +61,8 @@ export interface TroupeParts extends ReplaceableParts {
   readonly generationKey?: () => Promise<Buffer>;
   /** Reads the variable names in gated servers' files. Default: they are not read, and no approval binds to them. */
   readonly readEnvFileNames?: ReadEnvFileNames;
+  /** Looks up files that decide what package runners run. Default: nobody looks, and no approval binds to them. */
+  readonly folderLookup?: FolderLookup;
   /** Stores the omitted parts of results. Default: they are not stored. */
   readonly resultFiles?: ResultFiles;
   /** Shrinks images in results. Default: they stay unchanged. */

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { withinTime } from '../../actors/host/time-limit.ts';
 import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
+import type { FolderLookup, FolderScope, SeenFiles } from '../../actors/values/folder-files.ts';
 import type { MergedSettings, Specs } from '../config/merge-settings.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
@@ -42,6 +43,43 @@ export async function withExecutables<Reading extends MergedSettings>(
     const executable = await find(spec, confinesOf(desired, projectRoot));
     return { ...desired, ...defined({ executable }) };
   });
+}
+
+/** Returns which folders a server's package runner is looked up in. */
+export function folderScopeOf(desired: DesiredServer, projectRoot: string): FolderScope {
+  return { projectRoot, isConfined: isFolderScope(desired.source.scope) };
+}
+
+/**
+ * Returns whether the files of a server's folder need the user's approval: those of a gated server, and
+ * of any other unless its policy allows them.
+ */
+export function isFolderApproved({ gated, policy }: DesiredServer): boolean {
+  return gated || policy.approval.folderFiles === 'ask';
+}
+
+/** Adds to each server that starts a package runner in the project the files that decide what it runs. */
+export async function withFolderFiles<Reading extends MergedSettings>(
+  reading: Reading,
+  lookup: FolderLookup | undefined,
+  projectRoot: string,
+): Promise<Reading> {
+  if (lookup === undefined) return reading;
+  const { settings, specs } = reading;
+  const seen: SeenFiles = new Map();
+  const found = new Map<DesiredServer, DesiredServer>();
+  const lookUp = async (desired: DesiredServer): Promise<void> => {
+    const spec = specs.get(desired.generation);
+    if (spec?.type !== 'stdio' || !lookup.concerns(spec)) return;
+    const files = await lookup.read(spec, folderScopeOf(desired, projectRoot), seen);
+    if (files.length === 0) return;
+    found.set(desired, { ...desired, folderFiles: files });
+  };
+  const local = settings.servers.filter((it) => it.transport === 'stdio' && isFolderApproved(it));
+  await Promise.all(local.map(lookUp));
+  if (found.size === 0) return reading;
+  const servers = settings.servers.map((desired) => found.get(desired) ?? desired);
+  return { ...reading, settings: { ...settings, servers } };
 }
 
 /** Replaces each gated server that runs a program. */

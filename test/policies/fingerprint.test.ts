@@ -157,6 +157,7 @@ describe('an approval fingerprint', () => {
     ['name', { name: 'db2' }],
     ['program', { executable: '/usr/bin/node' }],
     ['names in the variables file', { envFileNames: ['TOKEN'] }],
+    ['files of the folder', { folderFiles: [{ path: '.npmrc', digest: 'a' }] }],
   ])('changes with the %s', (_field, change) => {
     expect(approvalFingerprint({ ...desired, ...change })).not.toBe(approvalFingerprint(desired));
   });

@@ -11,6 +11,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   new: 'it was never approved',
   changed: 'it differs from what was approved',
   executableMoved: 'its command now runs a different program than the approved one',
+  folderFiles: 'files of its folder that decide what it runs differ from the approved ones',
   revoked: 'its approval was revoked',
   toolsChanged: 'some of its definitions differ from the approved ones and are withheld',
 };
@@ -28,6 +29,7 @@ export function approvalLines(request: ApprovalRequest): string[] {
       ['runs', wordsOf(request)],
       ['program', executable],
       ['in', cwd],
+      ['reads there', readsOf(request)],
       ['connects to', request.url],
       ['at host', request.host],
       ['logs in with', accountOf(request)],
@@ -60,6 +62,7 @@ export function shortApprovalLines(request: ApprovalRequest, projectRoot: string
       ['from', `${placeOf(request)}${reason}`],
       ['runs', wordsOf(request)],
       ['in', cwd === projectRoot ? undefined : cwd],
+      ['reads there', readsOf(request)],
       ['connects to', request.url],
       ['at host', request.host],
       ['logs in with', accountOf(request)],
@@ -88,6 +91,11 @@ function factLines(facts: readonly Fact[]): string[] {
 function placeOf({ source }: ApprovalRequest): string {
   const line = source.line === undefined ? '' : `:${source.line}`;
   return `${source.file ?? source.scope}${line}`;
+}
+
+/** Files that decide what runs. */
+function readsOf({ folderFiles = [] }: ApprovalRequest): string {
+  return folderFiles.map(nameWord).join(', ');
 }
 
 function wordsOf({ command, args = [] }: ApprovalRequest): string {

@@ -99,6 +99,8 @@ const once: HostPolicy = {
   connect: { localTimeoutMs: settleTimeoutMs },
   // A stored list would serve a later run, which starts the server anyway.
   catalog: { cache: 'none' },
+  // The user has just typed the command, in this folder.
+  approval: { folderFiles: 'allow' },
 };
 
 function localEntry(text: string, env: readonly string[] = []): Record<string, unknown> {

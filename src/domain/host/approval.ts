@@ -96,6 +96,7 @@ export const approvalReasons = [
   'new',
   'changed',
   'executableMoved',
+  'folderFiles',
   'revoked',
   'toolsChanged',
 ] as const;
@@ -132,6 +133,11 @@ export interface ApprovalRequest {
   readonly envFile?: string;
   /** Names of the variables currently in that file. Absent if it cannot be read. */
   readonly envFileNames?: readonly string[];
+  /**
+   * Files that decide what a package runner runs, relative to `cwd`: configuration, packages and
+   * modules. Their content is approved; of a folder, its presence.
+   */
+  readonly folderFiles?: readonly string[];
   readonly url?: string;
   /**
    * The host that the URL leads to, if the URL shows another one: in other letters, or as a number.

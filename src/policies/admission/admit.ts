@@ -5,7 +5,12 @@
 
 import type { AdmittedServer } from '../../domain/plan.ts';
 import type { Verdict } from '../../domain/server-state.ts';
-import { type DesiredServer, isFolderScope, type Settings } from '../../domain/settings.ts';
+import {
+  type DesiredServer,
+  isFolderScope,
+  needsApproval,
+  type Settings,
+} from '../../domain/settings.ts';
 import type { ApprovalDecisions } from '../approvals/records.ts';
 import { approvalFingerprint } from '../fingerprint.ts';
 import { type Places, withinBudget } from './server-budget.ts';
@@ -69,14 +74,14 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
     .map((names) => new Set(names));
 
   return (desired) => {
-    const { name, gated, bar } = desired;
+    const { name, bar } = desired;
     if (!desired.enabled) return 'disabled';
     if (isFolderScope(desired.source.scope) && !gates.trusted) return 'untrusted';
     if (excluded.has(name) || bar?.verdict === 'excluded') return 'excluded';
     if (bar !== undefined) return 'notAllowed';
     if (!allowLists.every((names) => names.has(name))) return 'notAllowed';
     if (desired.invalid !== undefined) return 'invalidConfig';
-    if (!gated) return 'admitted';
+    if (!needsApproval(desired)) return 'admitted';
     const present = approvalFingerprint(desired);
     const made = gates.decisions.get(name)?.findLast((each) => each.fingerprint === present);
     if (made === undefined) return 'pendingApproval';

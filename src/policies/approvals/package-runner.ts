@@ -55,6 +55,7 @@ export function packageRunnerOf(
   return runner && { runner, args: words.slice(runner.words.length) };
 }
 
-function programOf(command: string): string {
+/** Returns a program's name without its folder and ending. */
+export function programOf(command: string): string {
   return command.replace(/^.*[/\\]/su, '').replace(/\.(?:cmd|exe|bat|ps1)$/iu, '');
 }

@@ -15,8 +15,14 @@ import { entriesOf, reachTextsOf } from './values.ts';
 
 type Value = readonly [field: string, value: string];
 
-/** Facts about a server from outside its settings: where its command leads, and what its `envFile` sets. */
-export type FoundFacts = Pick<DesiredServer, 'executable' | 'envFileNames'>;
+/**
+ * Facts about a server from outside its settings: where its command leads, what its `envFile` sets,
+ * and the files that decide what its package runner runs.
+ */
+export type FoundFacts = Pick<DesiredServer, 'executable' | 'envFileNames' | 'folderFiles'>;
+
+/** What begins the fields of files in the folder in which a server starts. */
+export const folderField = 'folder/';
 
 /** Lists every field that decides what would run, with a digest of its value. */
 export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly SpecFact[] {
@@ -54,11 +60,15 @@ export function compareFacts(
   ];
 }
 
-function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): readonly Value[] {
+function valuesOf(
+  spec: ServerSpec,
+  { executable, envFileNames, folderFiles = [] }: FoundFacts,
+): readonly Value[] {
   const { type, era } = spec;
   const more: readonly Value[] = [
     ...rulesOf(spec),
     ...given('envFileNames', envFileNames?.join(', ')),
+    ...folderFiles.map(({ path, digest }): Value => [`${folderField}${path}`, digest]),
     ['era', era],
   ];
   switch (spec.type) {
@@ -106,9 +116,9 @@ function given(field: string, value: string | undefined): readonly Value[] {
   return value === undefined ? [] : [[field, value]];
 }
 
-/** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */
+/** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret, and a digest says nothing. */
 function isKept(field: string, value: string): boolean {
-  if (isSecretField(field) || isPem(value)) return false;
+  if (isSecretField(field) || field.startsWith(folderField) || isPem(value)) return false;
   return !/^(?:(?:env|headers|inputs)\.|tls\.passphrase$)/u.test(field);
 }
 

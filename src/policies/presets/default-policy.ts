@@ -231,5 +231,5 @@ export const defaultPolicy: ServerPolicy = {
 
   admission: { maxServers: null, budget: 'off' },
 
-  approval: { gatedScopes: ['project', 'workspace', 'local'], perCall: false },
+  approval: { gatedScopes: ['project', 'workspace', 'local'], folderFiles: 'ask', perCall: false },
 };

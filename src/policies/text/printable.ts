@@ -58,7 +58,7 @@ export function quotedWord(text: string): string {
 
 /** Returns a name as it is, or quoted where it could be read as two words. */
 export function nameWord(name: string): string {
-  return /^[\w.-]+$/u.test(name) ? name : quotedWord(name);
+  return /^[\w./@-]+$/u.test(name) ? name : quotedWord(name);
 }
 
 /**

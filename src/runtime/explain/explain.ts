@@ -20,7 +20,12 @@ import type {
 } from '../../domain/host/explanation.ts';
 import type { StormLimit } from '../../domain/policy.ts';
 import type { Verdict } from '../../domain/server-state.ts';
-import type { DesiredServer, Settings, SourceRef } from '../../domain/settings.ts';
+import {
+  type DesiredServer,
+  needsApproval,
+  type Settings,
+  type SourceRef,
+} from '../../domain/settings.ts';
 import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
 import { withDecision } from '../../policies/approvals/records.ts';
@@ -249,7 +254,7 @@ function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanation['admi
     case 'invalidConfig':
       return { verdict, rule: 'invalid', source: placeOfFault(desired) };
     case 'admitted':
-      return { verdict, ...own, rule: desired.gated ? 'approval' : 'ungated' };
+      return { verdict, ...own, rule: needsApproval(desired) ? 'approval' : 'ungated' };
     case 'disabled':
       return desired.disabledBy === undefined
         ? { verdict, ...own }

@@ -1,4 +1,4 @@
-/** Collects the facts about a gated server that the user needs for a decision. References stay unresolved. */
+/** Collects the facts about a server that needs approval, which the user needs for a decision. References stay unresolved. */
 
 import type { ApprovalReason, ApprovalRequest, ToolChange } from '../../domain/host/approval.ts';
 import type { RemoteSpec, ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
@@ -6,7 +6,7 @@ import { type DesiredServer, isFolderScope } from '../../domain/settings.ts';
 import { isCommandPlain } from '../../policies/approvals/command-place.ts';
 import { decidesWhatRuns } from '../../policies/approvals/decides-what-runs.ts';
 import { type ApprovalRecords, lastAgreed, recordOf } from '../../policies/approvals/records.ts';
-import { compareFacts, specFactsOf } from '../../policies/approvals/spec-facts.ts';
+import { compareFacts, folderField, specFactsOf } from '../../policies/approvals/spec-facts.ts';
 import { unpinnedPackages } from '../../policies/approvals/unpinned-package.ts';
 import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values.ts';
 import { defined } from '../../policies/defined.ts';
@@ -75,13 +75,14 @@ function stateOf({ desired, spec, records, toolChanges }: ApprovalCase): State {
 }
 
 function reasonFor(changes: NonNullable<State['changes']>): ApprovalReason {
-  const isMove = changes.length > 0 && changes.every(({ field }) => field === 'executable');
-  return isMove ? 'executableMoved' : 'changed';
+  if (changes.length === 0) return 'changed';
+  if (changes.every(({ field }) => field === 'executable')) return 'executableMoved';
+  return changes.every(({ field }) => field.startsWith(folderField)) ? 'folderFiles' : 'changed';
 }
 
 function shown(
   spec: ServerSpec,
-  { source, envFileNames }: DesiredServer,
+  { source, envFileNames, folderFiles }: DesiredServer,
 ): Partial<ApprovalRequest> {
   if (spec.type === 'memory') return {};
   const values = { values: approvalValuesOf(spec, source.scope) };
@@ -99,7 +100,11 @@ function shown(
     args,
     cwd,
     envNames: Object.keys(env),
-    ...defined({ envFile, envFileNames }),
+    ...defined({
+      envFile,
+      envFileNames,
+      folderFiles: folderFiles?.map(({ path }) => path),
+    }),
     ...values,
   };
 }
@@ -123,6 +128,7 @@ function warningsOf(
   const isUnread =
     isLookedUp && spec.values?.envFile !== undefined && desired.envFileNames === undefined;
   return [
+    ...(desired.gated ? [] : [ownRunner(spec)]),
     ...(isMissing ? [unknownProgram(spec, desired)] : []),
     ...(isUnread
       ? ['the variables file cannot be used at present; once it can, you need to approve again']
@@ -168,6 +174,11 @@ function shownProxy(proxy: string): string {
     proxy,
     proxySecrets(proxy).filter((secret) => !secret.includes('${')),
   );
+}
+
+/** Why a server of the user's own settings needs approval. */
+function ownRunner({ cwd }: StdioSpec): string {
+  return `it is a server of your own, but it starts in ${cwd}, where the files that it reads decide what runs; if it needs nothing of this project, set its "cwd" to a folder of yours`;
 }
 
 function unknownProgram(spec: StdioSpec, { source }: DesiredServer): string {

@@ -23,8 +23,7 @@ import type {
 } from '../../domain/host/approval.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import type { Step } from '../../domain/plan.ts';
-import type { StdioSpec } from '../../domain/server-spec.ts';
-import type { DesiredServer, Problem } from '../../domain/settings.ts';
+import { type DesiredServer, needsApproval, type Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
 import {
@@ -50,7 +49,15 @@ import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { GroupedMap } from '../../policies/grouped-map.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
-import { confinesOf, keyedReader, withEnvFileNames, withExecutables } from '../settings-lookups.ts';
+import {
+  confinesOf,
+  folderScopeOf,
+  isFolderApproved,
+  keyedReader,
+  withEnvFileNames,
+  withExecutables,
+  withFolderFiles,
+} from '../settings-lookups.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { HeldCount } from '../status/next-step.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
@@ -83,8 +90,6 @@ interface Comparison {
   readonly offers: ReadonlySet<string>;
 }
 
-type EnvFileRule = NonNullable<NonNullable<StdioSpec['values']>['envFile']>;
-
 const noChanges: Comparison = { pins: [], changes: [], tools: new Set(), offers: new Set() };
 
 export class Approvals {
@@ -103,9 +108,9 @@ export class Approvals {
   readonly #hasUnpinned = new Set<string>();
   /** The records at the last change notification. */
   #followed: ApprovalRecords = GroupedMap.of();
-  /** The `envFile`s of servers that wait for an approval. */
-  readonly #envFiles = new Map<string, EnvFileRule>();
-  /** The watched `envFile`s with the folders that confine them. */
+  /** The files that approvals of waiting servers are bound to, each with the folder that confines it. */
+  readonly #waitedFor = new Map<string, ReadonlyMap<string, string | undefined>>();
+  /** The watched files with the folders that confine them. */
   #watched: ReadonlyMap<string, string | undefined> = new Map();
   #unwatch = (): void => {};
 
@@ -121,18 +126,20 @@ export class Approvals {
       const records = this.#store.records();
       const concerned = records.changesSince(this.#followed);
       this.#followed = records;
-      for (const name of concerned)
-        if (this.#serverNamed(name)?.gated === true) ports.board().refresh(name);
+      for (const name of concerned) {
+        const desired = this.#serverNamed(name);
+        if (desired !== undefined && needsApproval(desired)) ports.board().refresh(name);
+      }
     });
   }
 
   /**
-   * Loads the decisions, and looks up the programs of gated servers, before a pass can spawn a
-   * server or request an approval.
+   * Loads the decisions, and looks up what approvals are bound to, before a pass can spawn a server or
+   * request an approval.
    */
   lookedUpBy(plain: SettingsReader): SettingsReader {
     const { parts, projectRoot } = this.#ports;
-    const { findExecutable, generationKey, readEnvFileNames } = parts;
+    const { findExecutable, folderLookup, generationKey, readEnvFileNames } = parts;
     const reader = keyedReader(plain, generationKey, this.#clock);
     return {
       ...reader,
@@ -144,7 +151,8 @@ export class Approvals {
           findExecutable,
           projectRoot,
         );
-        return withEnvFileNames(reading, readEnvFileNames);
+        const withNames = await withEnvFileNames(reading, readEnvFileNames);
+        return withFolderFiles(withNames, folderLookup, projectRoot);
       },
     };
   }
@@ -164,8 +172,8 @@ export class Approvals {
         for (const name of new Set(plan.map(({ server }) => server))) {
           const desired = serverNamed(context.settings, name);
           const isPending = context.live.get(name)?.verdict === 'pendingApproval';
-          this.#noteEnvFile(name, isPending ? desired : undefined);
-          if (desired?.gated !== true) continue;
+          this.#noteFiles(name, isPending ? desired : undefined);
+          if (desired === undefined || !needsApproval(desired)) continue;
           if (isPending) this.#requestApproval(desired);
           else this.#noteUse(desired);
         }
@@ -177,15 +185,13 @@ export class Approvals {
   }
 
   /**
-   * Follows the `envFile`s of servers that wait for an approval: the earlier one applies again once
-   * the file sets the approved names. Files of running servers are read at their next start, so
-   * that saving a file never stops a server.
+   * Follows the files that the approvals of waiting servers are bound to: an earlier one applies again
+   * once they are as they were. Files of running servers are read at their next start, so that saving
+   * a file never stops a server.
    */
   #watch(): void {
     const { parts, root } = this.#ports;
-    if (parts.readEnvFileNames === undefined) return;
-    const rules = [...this.#envFiles.values()];
-    const files = new Map(rules.map(({ path, within }) => [path, within]));
+    const files = new Map([...this.#waitedFor.values()].flatMap((each) => [...each]));
     if (equalTyped([...files], [...this.#watched])) return;
     this.#unwatch();
     this.#watched = files;
@@ -200,31 +206,47 @@ export class Approvals {
     this.#unwatch = watch([...files.keys()], listener, { confines: new Map(confines) });
   }
 
-  #noteEnvFile(server: string, pending: DesiredServer | undefined): void {
-    const spec = pending && this.#ports.specs.get(pending.generation);
-    const rule = spec?.type === 'stdio' ? spec.values?.envFile : undefined;
-    if (rule === undefined) this.#envFiles.delete(server);
-    else this.#envFiles.set(server, rule);
+  #noteFiles(server: string, pending: DesiredServer | undefined): void {
+    const files = pending && this.#filesOf(pending);
+    if (files === undefined || files.size === 0) this.#waitedFor.delete(server);
+    else this.#waitedFor.set(server, files);
+  }
+
+  /** The files that a server's approval is bound to. */
+  #filesOf(desired: DesiredServer): ReadonlyMap<string, string | undefined> | undefined {
+    const { parts, projectRoot, specs } = this.#ports;
+    const spec = specs.get(desired.generation);
+    if (spec?.type !== 'stdio') return undefined;
+    const isRead = desired.gated && parts.readEnvFileNames !== undefined;
+    const rule = isRead ? spec.values?.envFile : undefined;
+    const places = parts.folderLookup?.places(spec, folderScopeOf(desired, projectRoot)) ?? [];
+    const within = confinesOf(desired, projectRoot);
+    return new Map([
+      ...places.map((place) => [place, within] as const),
+      ...(rule === undefined ? [] : [[rule.path, rule.within] as const]),
+    ]);
   }
 
   /** Reads again what the approval of a server that waits for one is bound to. */
-  readAgain({ name, gated }: DesiredServer): void {
+  readAgain(desired: DesiredServer): void {
     const root = this.#ports.root();
     const { live } = root.getSnapshot().context;
-    if (gated && live.get(name)?.verdict === 'pendingApproval')
+    if (needsApproval(desired) && live.get(desired.name)?.verdict === 'pendingApproval')
       root.send({ type: 'settings.reload' });
   }
 
-  /**
-   * Returns the program and the variables-file names with which a server may start; empty if no
-   * approval is needed.
-   */
-  boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within' | 'envFileNames'> {
+  /** Returns what was approved, with which alone a server may start; empty if nothing needs approval. */
+  boundTo(
+    desired: DesiredServer,
+  ): Pick<SessionTarget, 'executable' | 'within' | 'envFileNames' | 'folder'> {
     const { parts, projectRoot } = this.#ports;
-    if (!desired.gated) return {};
+    const { executable = null, envFileNames = null, folderFiles: approved = [] } = desired;
+    const folder = parts.folderLookup !== undefined &&
+      isFolderApproved(desired) && { folder: { approved, ...folderScopeOf(desired, projectRoot) } };
+    if (!desired.gated) return { ...folder };
     const within = confinesOf(desired, projectRoot);
-    const { executable = null, envFileNames = null } = desired;
     return {
+      ...folder,
       ...(parts.findExecutable === undefined ? {} : { executable, ...defined({ within }) }),
       ...(parts.readEnvFileNames === undefined ? {} : { envFileNames }),
     };
@@ -234,7 +256,7 @@ export class Approvals {
     const one = server === undefined ? undefined : this.#serverNamed(server);
     const servers = server === undefined ? this.#servers() : one === undefined ? [] : [one];
     return servers
-      .filter(({ gated, invalid }) => gated && invalid === undefined)
+      .filter((it) => needsApproval(it) && it.invalid === undefined)
       .map((desired) => approvalRequestOf(this.#caseOf(desired)));
   }
 
@@ -347,7 +369,8 @@ export class Approvals {
   ): void {
     // A server that needs no approval gets no record: if it were gated later, it would count as
     // approved.
-    if (!desired.gated || recordOf(this.#store.records(), subject)?.decision === decision) return;
+    if (!needsApproval(desired)) return;
+    if (recordOf(this.#store.records(), subject)?.decision === decision) return;
     const facts = spec === undefined ? [] : specFactsOf(spec, desired);
     const decidedAt = this.#clock.wallNow();
     this.#isKeeping = true;
@@ -365,7 +388,7 @@ export class Approvals {
       spec: specs.get(desired.generation),
       records: this.#store.records(),
       toolChanges: this.#heldBackOf(desired).changes,
-      isLookedUp: parts.findExecutable !== undefined,
+      isLookedUp: desired.gated && parts.findExecutable !== undefined,
     };
   }
 

@@ -38,6 +38,7 @@ describe('an approval request', () => {
         host: evil,
         envFile: evil,
         envFileNames: [evil],
+        folderFiles: [evil],
         values: [
           { field: `env.${evil}`, text: evil },
           {
@@ -162,6 +163,14 @@ describe('a short approval request', () => {
       'gets         DB_URL from ${PASSWORD}, LEVEL, all variables in /project/.env',
     ]);
     expect(shortApprovalLines(request, '/elsewhere')).toContain('in           /project');
+  });
+
+  it('lists the files that decide what runs, in the short form too', () => {
+    const folderFiles = ['.npmrc', 'node_modules/.bin', 'a b.py'];
+    const request = approvalOf('db', { because: 'folderFiles', folderFiles });
+    const line = 'reads there  .npmrc, node_modules/.bin, "a b.py"';
+    expect(approvalLines(request)).toContain(line);
+    expect(shortApprovalLines(request, '/project')).toContain(line);
   });
 
   it('shows the value of each variable that a warning is about', () => {

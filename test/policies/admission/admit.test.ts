@@ -35,6 +35,15 @@ describe('admission', () => {
     expect(admit(desiredServer(), open)).toBe('admitted');
   });
 
+  it("asks about the user's own server once per set of files that decide what it runs", () => {
+    const own = (digest: string) => desiredServer({ folderFiles: [{ path: '.npmrc', digest }] });
+    expect(admit(own('a'), open)).toBe('pendingApproval');
+    const gates = { ...open, decisions: byServer([decided('granted', own('a'))]) };
+    expect(admit(own('a'), gates)).toBe('admitted');
+    expect(admit(own('b'), gates)).toBe('pendingApproval');
+    expect(admit(desiredServer(), gates)).toBe('admitted');
+  });
+
   it('reports only the first of several reasons, in a fixed order', () => {
     let server: DesiredServer = { ...fromFolder, enabled: false, invalid: problem };
     let gates: Gates = { ...open, trusted: false, excluded: ['db'], allowed: [] };

@@ -77,6 +77,22 @@ describe('the server facts shown to the user', () => {
     expect(changes).toEqual([{ field: 'envFileNames', before: 'A', now: 'A, B' }]);
   });
 
+  it('name the changed files of the folder, without their digests', () => {
+    const changes = compareFacts(
+      specFactsOf(local, { folderFiles: [{ path: '.npmrc', digest: 'a' }] }),
+      specFactsOf(local, {
+        folderFiles: [
+          { path: '.npmrc', digest: 'b' },
+          { path: 'package.json', digest: 'c' },
+        ],
+      }),
+    );
+    expect(changes).toEqual([
+      { field: 'folder/.npmrc', before: '', now: '' },
+      { field: 'folder/package.json', now: '' },
+    ]);
+  });
+
   it('contain no secret in any field', () => {
     const specs: ServerSpec[] = [
       remote,

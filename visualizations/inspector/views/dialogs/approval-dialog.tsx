@@ -113,6 +113,7 @@ function Request({ request }: { request: ApprovalRequest }) {
         <Whole name="Connects to host" value={request.host} />
         <Whole name="Leads to" value={request.executable} />
         <Whole name="Folder" value={request.cwd} />
+        <Whole name="Reads there" value={request.folderFiles?.map(nameWord).join(', ')} />
         {request.values?.map((value) => {
           const [title, given] = approvalValueLine(value);
           return <Whole key={value.field} name={`Given: ${title}`} value={given} />;
