@@ -101,18 +101,18 @@ function plainFactsOf(explanation: Explanation, nowMs: number): readonly Fact[] 
   const isClosed = circuit === undefined || circuit.state === 'closed';
   const isAdmitted = admission.verdict === 'admitted';
   return [
-    ['last failure', failureText(lastFailure, isByFailure(status.state), nowMs)],
+    ['last failure', failureText(lastFailure, status.state !== 'ready', nowMs)],
     ['exit', exitText(lastFailure)],
     ['new settings', status.successor && stateText(status.successor)],
     ['old process', status.predecessor && 'finishes its calls'],
     ['calls', isClosed ? undefined : `refused; circuit ${circuitText(circuit)}`],
-    ['attempts', isByFailure(status.state) && budgets ? attemptsText(budgets) : undefined],
+    ['attempts', status.state !== 'ready' && budgets ? attemptsText(budgets) : undefined],
     ['kept out by', isAdmitted ? undefined : `${admission.rule}${placeText(admission.source)}`],
     ['settings', isAdmitted ? placeText(admission.source).replace(/^, /u, '') : undefined],
   ];
 }
 
-/** A failure before the server became ready again is past. */
+/** A failure before the server became ready again is over. */
 function failureText(
   failure: Explanation['lastFailure'],
   isPresent: boolean,

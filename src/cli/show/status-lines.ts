@@ -195,8 +195,8 @@ export function statusDetails(
   isDetailed = false,
 ): string[] {
   const { source, usage } = server;
-  // Of a server that is up, it is of the past, and nobody says since when.
-  const lastError = isDetailed || isByFailure(server.state) ? server.lastError : undefined;
+  // Of a ready server, it is of the past, and nobody says since when.
+  const lastError = isDetailed || server.state !== 'ready' ? server.lastError : undefined;
   const detail = <Value>(value: Value): Value | undefined => (isDetailed ? value : undefined);
   const isClosed = server.circuit === 'closed';
   const isCatalogLive = server.catalog === 'live' || server.catalog === 'none';

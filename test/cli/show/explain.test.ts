@@ -119,6 +119,10 @@ settings      mcpServers.db in /settings/troupe.json:3`,
     expect(ready).toContain(
       'last failure  10s ago, over now: It ended with exit code 3. (CRASHED)',
     );
+    const again = explanationOf({ status: statusOf('db', { state: 'connecting' }) });
+    expect(explanationLines(again, nowMs, 80, plain)).toContain(
+      'last failure  10s ago: It ended with exit code 3. (CRASHED)',
+    );
   });
 
   it('shows what the chart did with the details', () => {

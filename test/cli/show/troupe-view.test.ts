@@ -221,6 +221,8 @@ describe('the status', () => {
     const { lastError } = broken;
     const ready = statusOf('db', { era: 'legacy', ...(lastError && { lastError }) });
     expect(statusDetails(ready, now, 80).join('\n')).not.toMatch(/error|era|stderr/u);
+    const again = { ...ready, state: 'connecting' as const };
+    expect(statusDetails(again, now, 80).join('\n')).toMatch(/^last error /mu);
     expect(statusDetails(ready, now, 80, true).join('\n')).toMatch(
       /^era +legacy$[^]*^last error /mu,
     );
