@@ -53,10 +53,10 @@ interface UpFlags {
   readonly telemetry?: true;
 }
 
-/** `up`: runs the troupe in the foreground. */
 // As programs that SIGPIPE ends, so that a supervisor restarts `up`.
 const unreadCode = 141;
 
+/** `up`: runs the troupe in the foreground. */
 export const upCommand: CommandDefinition<UpFlags> = {
   usage: 'up',
   aliases: ['run'],

@@ -3,7 +3,7 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { makeFolders } from '../../../actors/files/file-system.ts';
+import { codeOf, makeFolders } from '../../../actors/files/file-system.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { type Launch, launchHash } from '../launch.ts';
 
@@ -70,9 +70,11 @@ function socketPath(launch: Place, file: string): string {
     : path.join('/tmp', own, file);
 }
 
+const deniedCodes: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS']);
+
 /**
  * Creates the socket's folder, accessible only to its owner.
- * @throws TroupeError `PERMISSION_DENIED` when that fails
+ * @throws TroupeError `PERMISSION_DENIED` if the system denies that, `USAGE` if no folder can be there
  */
 export function makePrivateFolder(folder: string): void {
   refuseForeignFolder(folder);
@@ -80,9 +82,10 @@ export function makePrivateFolder(folder: string): void {
     makeFolders(folder);
     chmodSync(folder, 0o700);
   } catch (error) {
+    const code = codeOf(error);
     throw new TroupeError(
-      'PERMISSION_DENIED',
-      `cannot create the folder ${folder} (${(error as NodeJS.ErrnoException).code}); choose another --state-dir`,
+      deniedCodes.has(code) ? 'PERMISSION_DENIED' : 'USAGE',
+      `cannot create the folder ${folder} (${code}); choose another --state-dir`,
       { cause: error },
     );
   }

@@ -87,7 +87,17 @@ const least = { max_user_watches: 8_192, max_user_instances: 128 } as const;
 
 /** Changes a file in a temporary folder and waits for the event. */
 export async function watchFinding(): Promise<Finding> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'troupe-doctor-'));
+  let folder;
+  try {
+    folder = await mkdtemp(path.join(tmpdir(), 'troupe-doctor-'));
+  } catch (error) {
+    const message = `no file can be created in the temporary folder ${tmpdir()} (${codeOf(error)})`;
+    return warning('watch', message, 'set TMPDIR to a folder that this user may write');
+  }
+  return watchFindingIn(folder);
+}
+
+async function watchFindingIn(folder: string): Promise<Finding> {
   const file = path.join(folder, 'settings.json');
   let unwatch = (): void => undefined;
   let reason: string | undefined;

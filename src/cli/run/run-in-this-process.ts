@@ -10,6 +10,8 @@ import { runLine } from '../fast-start.ts';
 const flushMs = 1_000;
 // Codes of a write that failed for lack of space.
 const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+// As for other surroundings that the user has to put right.
+const unwrittenCode = 2;
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /**
@@ -78,5 +80,5 @@ export async function runInThisProcess(
   await Promise.race([isWritten, isGivenUp]);
   if (unwritten === undefined) process.exit(exitCode);
   process.stderr.write(`troupe: the output cannot be written (${unwritten}); free some space\n`);
-  process.exit(exitCode === 0 ? 1 : exitCode);
+  process.exit(exitCode === 0 ? unwrittenCode : exitCode);
 }

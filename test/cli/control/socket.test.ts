@@ -373,7 +373,7 @@ describe('the control socket', () => {
       Promise.resolve({}),
     );
     await expect(opening).rejects.toMatchObject({
-      code: 'PERMISSION_DENIED',
+      code: 'USAGE',
       message: expect.stringContaining('choose another --state-dir') as string,
     });
   });

@@ -55,6 +55,35 @@ describe.skipIf(process.platform === 'win32')('a command in a deleted folder', (
   }, 30_000);
 });
 
+describe.skipIf(process.platform === 'win32')('a command with broken folders', () => {
+  it.each<readonly [string, string, string, number, RegExp]>([
+    ['tools', 'HOME', 'relative', 2, /relative path relative\/.+; set an absolute path/],
+    ['up', 'HOME', '', 2, /relative path .+; set an absolute path/],
+    ['tools', 'HOME', '/FILE', 2, /cannot be read \(ENOTDIR\)/],
+    ['up', 'HOME', '/FILE', 2, /create the folder .+ \(ENOTDIR\); choose/],
+    ['up', 'XDG_DATA_HOME', '/FILE', 2, /\(ENOTDIR\); choose another/],
+    ['doctor', 'TMPDIR', '/FILE/x', 0, /set TMPDIR to a folder/],
+  ])(
+    '%s ends with a sentence: %s=%s',
+    async (command, name, value, code, sentence) => {
+      const folder = temporaryFolder();
+      writeFileSync(path.join(folder, 'FILE'), '');
+      const broken = value.startsWith('/') ? `${folder}${value}` : value;
+      const child = spawn(process.execPath, [...program.words, command], {
+        cwd: folder,
+        env: { PATH: process.env['PATH'], HOME: folder, [name]: broken },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const said = Promise.all([text(child.stdout), text(child.stderr)]);
+      const [exitCode] = (await once(child, 'close')) as [number | null];
+      const lines = (await said).join('');
+      expect([exitCode, lines]).toEqual([code, expect.stringMatching(sentence) as string]);
+      expect(lines).not.toMatch(/^\s+at /mu);
+    },
+    30_000,
+  );
+});
+
 describe.skipIf(process.platform !== 'linux')('a command with a full output', () => {
   it('ends with a sentence and a failure', async () => {
     const full = openSync('/dev/full', 'w');
@@ -64,7 +93,7 @@ describe.skipIf(process.platform !== 'linux')('a command with a full output', ()
     closeSync(full);
     const said = child.stderr === null ? '' : text(child.stderr);
     const [exitCode] = (await once(child, 'close')) as [number | null];
-    expect(exitCode).toBe(1);
+    expect(exitCode).toBe(2);
     expect(await said).toContain('the output cannot be written (ENOSPC)');
   }, 30_000);
 });
