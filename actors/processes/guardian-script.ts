@@ -129,25 +129,39 @@ rest() {
   sleep 0.1 2> /dev/null || sleep 1
 }
 
-# Waits until nothing is left, but at most so many rests.
-await() {
+# Hundredths of a second since the machine started; 0 without /proc.
+now() {
+  now=0
+  [ "$way" = proc ] && read -r now idle < /proc/uptime && now=\${now%.*}\${now#*.}
+}
+
+# Begins a phase of so many rests. On a busy machine a look takes longer than a rest, so they are
+# counted and timed.
+begin() {
   rests=$1
-  while anyLeft; do
-    [ "$rests" -gt 0 ] || return 1
-    rests=$((rests - 1))
-    rest
-  done
+  now
+  until=$((now + 10 * rests))
+}
+
+# Rests, unless the phase is over.
+onward() {
+  now
+  [ "$rests" -gt 0 ] && [ "$now" -le "$until" ] || return 1
+  rests=$((rests - 1))
+  rest
+}
+
+# Waits until nothing is left, or the phase is over.
+await() {
+  begin "$1"
+  while anyLeft; do onward || return 1; done
   return 0
 }
 
 # Those that are just being started escape one order; the next one finds them.
 killAll() {
-  rests=$1
-  while send KILL; anyLeft; do
-    [ "$rests" -gt 0 ] || return 1
-    rests=$((rests - 1))
-    rest
-  done
+  begin "$1"
+  while send KILL; anyLeft; do onward || return 1; done
   return 0
 }
 

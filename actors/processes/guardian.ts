@@ -20,8 +20,9 @@ const restMs = 100;
 const inputGraceMs = 1_000;
 // Half of what an orderly shutdown allows: no caller is waiting for results any more.
 const termGraceMs = 1_000;
-// SIGKILL cannot be refused; a process that still exists after this is stuck in the kernel.
-const killedMs = 300;
+// SIGKILL cannot be refused, but a busy machine lets even the killed wait for their turn. A process
+// that still exists after this is stuck in the kernel.
+const killedMs = 5_000;
 // A shortage of descriptors or processes is transient; the next server tries again.
 const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
 // A guardian that keeps getting killed is killed on purpose.

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -42,15 +42,20 @@ interface Watch {
   readonly isHostAlive?: boolean;
   readonly mark?: string;
   readonly file?: string;
+  /** How long its phases are, in waits of 100 ms. Default: short. */
+  readonly rests?: readonly [input: number, term: number, kill: number];
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Gives it these orders, ends its input, and waits for its exit code. */
 async function guard(watch: Watch, ...orders: readonly string[]): Promise<number> {
   const { shell, way, isHostAlive = true, mark = 'MCP_TROUPE_RUN=none', file = '' } = watch;
-  const words = [mark, file, way, isHostAlive ? '1' : '0', '1', '2', '40'];
+  const { rests = [1, 2, 40], env = process.env } = watch;
+  const words = [mark, file, way, isHostAlive ? '1' : '0', ...rests.map(String)];
   const applet = shell.endsWith('busybox') ? ['sh'] : [];
   const child = spawn(shell, [...applet, '-c', guardianScript, 'guardian', ...words], {
     stdio: ['pipe', 'inherit', 'inherit'],
+    env,
   });
   // It may leave before it has read everything.
   child.stdin.on('error', () => undefined);
@@ -131,6 +136,21 @@ describe('the guardian without a process table', () => {
 });
 
 describe.runIf(hasProcessTable).each(shells)('the guardian in %s', (shell) => {
+  it('grants each phase its time, however long a look at the processes takes', async () => {
+    const here = mkdtempSync(path.join(tmpdir(), 'troupe-'));
+    folder = here;
+    const looks = path.join(here, 'looks');
+    const slow = `case $1 in */stat) echo >> '${looks}'; sleep 0.4 ;; esac\nexec /bin/cat "$@"\n`;
+    writeFileSync(path.join(here, 'cat'), `#!/bin/sh\n${slow}`, { mode: 0o755 });
+    const deaf = await startDeaf();
+    const env = { HOME: here, PATH: `${here}:${process.env['PATH']}` };
+    const watch = { shell, way: 'proc', env, rests: [10, 10, 40] } as const;
+    expect(await guard(watch, orderFor('proc', deaf.pid))).toBe(0);
+    expect(isRunning(deaf.pid)).toBe(false);
+    // Three a second in two seconds, and those of each signal; by count, there would be 25.
+    expect(readFileSync(looks, 'utf8').length).toBeLessThanOrEqual(12);
+  });
+
   it('ends marked processes that left their group, and no others', async () => {
     const marked = await startDeaf({ MCP_TROUPE_RUN: 'one.1' });
     const other = await startDeaf({ MCP_TROUPE_RUN: 'two.1' });
