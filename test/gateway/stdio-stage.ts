@@ -34,9 +34,9 @@ const envelope = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-export function withEnvelope(params: object, envelope: object): object {
+export function withEnvelope(params: object, added: object): object {
   const { _meta: meta } = params as { readonly _meta?: object };
-  const all = meta === undefined ? envelope : keepNumbers({ ...envelope, ...meta }, meta);
+  const all = meta === undefined ? added : keepNumbers({ ...added, ...meta }, meta);
   return { ...params, _meta: all };
 }
 

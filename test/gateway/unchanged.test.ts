@@ -323,7 +323,7 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
   it('the numbers of an error and of a call in the background are those that were written', async () => {
     const db = { command: 'db', policy: { call: { backgroundAfterMs: 1_000 } } };
     const { there, ask } = await numbersStage(way, { settings: { mcpServers: { db } } });
-    const read = ask('prompts/get', { name: 'db__greet' });
+    const got = ask('prompts/get', { name: 'db__greet' });
     (await there.nextCall('db')).fail({
       reason: 'serverError',
       written: true,
@@ -331,7 +331,7 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
       rpcCode: -32_000,
       rpcData: parseJson(`{"one":1.0,"all":${exact}}`) as Fields,
     });
-    expect(writeJson(await read)).toContain(`"data":{"one":1.0,"all":${exact}`);
+    expect(writeJson(await got)).toContain(`"data":{"one":1.0,"all":${exact}`);
     const parked = ask('tools/call', { name: 'db__query' });
     const call = await there.nextCall('db');
     await there.advance(1_000);

@@ -2,7 +2,7 @@
 
 import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
 import { checkSettings } from '../../src/runtime/check-settings.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
@@ -55,7 +55,9 @@ async function started(
     await troupe.waitFor('own', 'blocked');
     troupe.send({ type: 'approval.grant', server: 'own' });
   }
-  return vi.waitFor(() => JSON.parse(readFileSync(out, 'utf8')) as Started, { timeout: 30_000 });
+  // It ends once it has told.
+  await troupe.waitFor('own', 'backingOff');
+  return JSON.parse(readFileSync(out, 'utf8')) as Started;
 }
 
 describe('a local server', () => {

@@ -6,7 +6,6 @@ import { quotedFor } from '../../policies/text/quoted.ts';
 import { approveWritten } from '../../runtime/approve-written.ts';
 import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
-import { hostNames } from '../connect/hosts.ts';
 import { flagsOf, type Launch, projectSettings, sourcesOf, troupeOptionsOf } from '../launch.ts';
 import { isOfProject } from '../settings/target.ts';
 import { counted } from '../show/counted.ts';
@@ -95,7 +94,7 @@ function gatewayLines(launch: Launch): readonly string[] {
     .map((word) => quotedFor('shell', word))
     .join(' ');
   return [
-    `let a program use them with troupe connect HOST (${hostNames.join(', ')}), or add this yourself:`,
+    'let a program use them with troupe connect HOST (troupe help connect lists them), or add this yourself:',
     `  claude mcp add troupe -- ${line}`,
     `  { "mcpServers": { "troupe": ${JSON.stringify({ command, args })} } }`,
   ];

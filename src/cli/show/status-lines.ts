@@ -214,16 +214,23 @@ export function statusDetails(
     ['restarts', server.restarts],
     ['calls', usage?.calls],
     ['pid', server.pid],
-    ['memory', usage?.memory === undefined ? undefined : memoryUseText(usage.memory)],
+    ['memory', usage?.memory && memoryUseText(usage.memory)],
     ['transport', server.transport],
     ['era', detail(server.era)],
     ['source', `${place} (${source.scope})`],
     ['generation', detail(server.generation.slice(0, 12))],
-    ['last error', lastError === undefined ? undefined : `${lastError.code}: ${lastError.message}`],
-    ['exit', lastError?.signal ?? lastError?.exitCode],
+    ...errorFacts(lastError),
     ['next step', actionOf(server)],
   ];
   return [...factLines(facts, 11, width), ...stderrLines(lastError?.stderrTail, width)];
+}
+
+function errorFacts(error: ServerStatus['lastError']): readonly Fact[] {
+  if (error === undefined) return [];
+  return [
+    ['last error', `${error.code}: ${error.message}`],
+    ['exit', error.signal ?? error.exitCode],
+  ];
 }
 
 /** One line for each fact that has a value, wrapped to fit `width`. */

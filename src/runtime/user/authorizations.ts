@@ -43,6 +43,7 @@ import {
 } from './login.ts';
 import {
   chartOf,
+  hasUsableToken,
   isAtRest,
   isReady,
   isSettled,
@@ -106,13 +107,13 @@ export class Authorizations {
         if (this.#isForgotten(login)) return false;
         const begun = this.#begun(login);
         const mayRepeat = await this.#refused(login, begun, refusal);
-        if (refusal.status === 401 && !this.#isUsable(begun.actor))
+        if (refusal.status === 401 && !hasUsableToken(begun.actor, this.#now))
           session.refused(begun.actor, this.#now);
         return mayRepeat;
       },
       failure: () => {
         const actor = login.begun?.actor;
-        if (actor === undefined || this.#isUsable(actor)) return undefined;
+        if (actor === undefined || hasUsableToken(actor, this.#now)) return undefined;
         return missingToken(actor.getSnapshot().context);
       },
     };
@@ -433,9 +434,9 @@ export class Authorizations {
     if (login.begun === undefined && !(await this.#mayBeStored(login))) return {};
     if (this.#isForgotten(login)) return {};
     const { actor, credential } = this.#begun(login);
-    if (this.#isUsable(actor)) return credential.headers(method, url);
+    if (hasUsableToken(actor, this.#now)) return credential.headers(method, url);
     const snapshot = await settledToken(actor, this.#now);
-    if (this.#isUsable(actor)) return credential.headers(method, url);
+    if (hasUsableToken(actor, this.#now)) return credential.headers(method, url);
     if (snapshot.value === 'retrying')
       throw tokenUnavailable(url, snapshot.context.failure?.message);
     session.begin(actor, this.#now);
@@ -462,7 +463,7 @@ export class Authorizations {
     if (isNonce) return true;
     if (!credential.sent(refusal.sentWith)) {
       // Another request has renewed the token since, or there was none and it can be requested.
-      if (this.#isUsable(actor)) return true;
+      if (hasUsableToken(actor, this.#now)) return true;
       actor.send({ type: 'token.wanted' });
     } else if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
     else if (refusal.status === 401)
@@ -473,18 +474,12 @@ export class Authorizations {
       });
     else return false;
     const { value, context } = await until(actor, isSettled);
-    if (value === 'retrying' && !this.#isUsable(actor))
+    if (value === 'retrying' && !hasUsableToken(actor, this.#now))
       throw tokenUnavailable(new URL(id.resource), context.failure?.message);
-    return this.#isUsable(actor) && !credential.sent(refusal.sentWith);
+    return hasUsableToken(actor, this.#now) && !credential.sent(refusal.sentWith);
   }
 
   get #now(): number {
     return this.#ports.parts.clock.wallNow();
-  }
-
-  #isUsable(actor: LoginActor): boolean {
-    const { token, isRejected } = actor.getSnapshot().context;
-    if (token === null || isRejected) return false;
-    return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
 }

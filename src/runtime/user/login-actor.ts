@@ -104,3 +104,10 @@ export function tokenUnavailable(
   const cause = new Error(`its token could not be renewed (${reason})`);
   return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
 }
+
+/** Returns whether the token may be sent now. */
+export function hasUsableToken(actor: LoginActor, nowMs: number): boolean {
+  const { token, isRejected } = actor.getSnapshot().context;
+  if (token === null || isRejected) return false;
+  return token.expiresAtMs === null || nowMs < token.expiresAtMs;
+}
