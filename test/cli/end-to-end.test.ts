@@ -166,13 +166,13 @@ describe('the command line with real servers', { timeout: patience }, () => {
     const [, pid] = await up.printed(/one ready: 4 tools, pid (\d+)/);
     await up.printed(/two ready/);
     place.writeSettings({ one: place.server(), two: place.server('noise') });
-    await up.printed(/plan: replace two/);
-    await up.printed(/two ready[^]*plan: replace two[^]*two ready/);
+    await up.printed(/plan: restart two/);
+    await up.printed(/two ready[^]*plan: restart two[^]*two ready/);
     expect(place.servers()).toContain(Number(pid));
     expect(place.servers()).toHaveLength(2);
     expect(up.stdout().match(/one ready/g)).toHaveLength(1);
     place.writeSettings({ one: place.server() });
-    await up.printed(/plan: retire two/);
+    await up.printed(/plan: stop two/);
     const asked = [
       ['call', 'two', 'echo'],
       ['call', 'two', 'echo', 'text=hi'],

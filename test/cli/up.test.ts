@@ -34,7 +34,7 @@ describe('up', () => {
     run.signal('SIGINT');
     const { stdout } = await run.finished;
     expect(stdout.match(/db stopped/g)).toHaveLength(1);
-    expect(stdout).toContain('plan: replace db (args changed)');
+    expect(stdout).toContain('plan: restart db (args changed)');
     expect(stdout).toContain('settings: t.json:2: add a comma');
     expect(stdout).toMatch(/socket \S+\.sock\n/);
   });
