@@ -36,17 +36,31 @@ const bunFiles = [
   ...[...npmFiles, 'bunfig.toml', 'tsconfig.json'],
   ...['.env', '.env.local', '.env.development', '.env.production'],
 ];
-const denoFiles = [...npmFiles, 'deno.json', 'deno.jsonc', 'deno.lock'];
 const pyenvFiles = ['.python-version', '.python-versions'];
 const uvFiles = ['uv.toml', 'pyproject.toml', ...pyenvFiles];
 const uvProjectFiles = [
   ...[...uvFiles, 'uv.lock', 'setup.py', 'setup.cfg'],
   ...['.venv', '.venv/pyvenv.cfg', '.venv/bin/python', '.venv/Scripts/python.exe'],
 ];
-const nugetFiles = [
-  ...['NuGet.Config', 'nuget.config', 'NuGet.config', 'global.json'],
-  ...['.config/dotnet-tools.json', 'dotnet-tools.json'],
-];
+const composeFiles = ['compose', 'docker-compose'].flatMap((name) =>
+  ['.yaml', '.yml', '.override.yaml', '.override.yml'].map((ending) => name + ending),
+);
+/** The files of programs whose words do not matter. */
+const plainFiles: Readonly<Record<string, readonly string[]>> = {
+  deno: [...npmFiles, 'deno.json', 'deno.jsonc', 'deno.lock'],
+  dnx: [
+    ...['NuGet.Config', 'nuget.config', 'NuGet.config', 'global.json'],
+    ...['.config/dotnet-tools.json', 'dotnet-tools.json'],
+  ],
+  bundle: ['Gemfile', 'Gemfile.lock', 'gems.rb', 'gems.locked', '.bundle/config', '.ruby-version'],
+  cargo: ['.cargo/config.toml', '.cargo/config', 'Cargo.toml', 'rust-toolchain', 'build.rs'],
+  go: ['go.mod', 'go.work'],
+  make: ['GNUmakefile', 'makefile', 'Makefile'],
+  just: ['justfile', 'Justfile', '.justfile', '.env'],
+  rscript: ['.Rprofile', '.Renviron'],
+  r: ['.Rprofile', '.Renviron'],
+  'docker-compose': [...composeFiles, '.env'],
+};
 
 // Without these, a package.json says what a project needs and not what a runner runs.
 const ownKeys = ['bin', 'directories', 'workspaces', 'packageManager', 'devEngines', 'volta'];
@@ -57,6 +71,9 @@ type Rule = (words: readonly string[]) => readonly Reads[];
 
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries<Rule>({
+    ...Object.fromEntries(
+      Object.entries(plainFiles).map(([name, upward]) => [name, () => [{ upward }]]),
+    ),
     npx: (words) => ofPackages(npmFiles, words, false),
     npm: (words) => ofManager(npmFiles, words),
     pnpx: (words) => ofPackages(pnpmFiles, words, false),
@@ -65,11 +82,11 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     yarnpkg: (words) => ofManager(yarnFiles, words),
     bunx: (words) => ofPackages(bunFiles, words, false),
     bun: (words) => ofManager(bunFiles, words),
-    deno: () => [{ upward: denoFiles }],
     uvx: (words) => [{ upward: uvFiles }, ...pythonAmong(words)],
     uv: ofUv,
     pipx: ofPipx,
-    dnx: () => [{ upward: nugetFiles }],
+    docker: ofDocker,
+    podman: ofDocker,
   }),
 );
 
@@ -83,8 +100,9 @@ const wrappers = new RegExp(
   ].join('|')})$`,
   'u',
 );
-// No honest command line is longer.
+// No honest command line is longer, or starts more than a few.
 const maxWords = 500;
+const maxRunners = 8;
 // What follows `--` runs in a container or on another machine.
 const elsewhere = /^(?:docker|podman|nerdctl|kubectl|oc|ssh|lxc)$/u;
 
@@ -120,7 +138,10 @@ function readsIn(line: readonly string[]): readonly Reads[] {
 }
 
 function readsAmong(words: readonly string[]): readonly Reads[] {
-  return words.flatMap((_, at) => readsAt(words.slice(at)));
+  return [...words.keys()]
+    .filter((at) => ruleOf(words[at]) !== undefined)
+    .slice(0, maxRunners)
+    .flatMap((at) => readsAt(words.slice(at)));
 }
 
 function nameOf(word: string): string {
@@ -135,10 +156,13 @@ function wordsOf(texts: readonly string[]): readonly string[] {
     .slice(0, maxWords);
 }
 
-function readsAt([first = '', ...words]: readonly string[]): readonly Reads[] {
-  const program = nameOf(first);
-  const rule = pythons.test(program) ? ofPython : rules.get(program);
-  return rule?.(words) ?? [];
+function readsAt([first, ...words]: readonly string[]): readonly Reads[] {
+  return ruleOf(first)?.(words) ?? [];
+}
+
+function ruleOf(word = ''): Rule | undefined {
+  const program = nameOf(word);
+  return pythons.test(program) ? ofPython : rules.get(program);
 }
 
 /** @param runsScripts - whether the program may run a script of the folder, and not only packages */
@@ -176,6 +200,11 @@ function ofUv(words: readonly string[]): readonly Reads[] {
   ];
 }
 
+/** Compose starts what a file of the folder says, with the folders of this machine that it names. */
+function ofDocker(words: readonly string[]): readonly Reads[] {
+  return words.includes('compose') ? [{ upward: [...composeFiles, '.env'] }] : [];
+}
+
 /** A file of the folder with the name of the package wins. */
 function ofPipx(words: readonly string[]): readonly Reads[] {
   const at = words.indexOf('run');
@@ -185,6 +214,7 @@ function ofPipx(words: readonly string[]): readonly Reads[] {
 /** The first names of packages or programs among the words, without versions. */
 function namesIn(words: readonly string[]): readonly string[] {
   return words
+    .slice(0, maxNamed)
     .map((word) => word.replace(/^--?[\w-]+=/u, ''))
     .flatMap((word) => /^((?:@[\w.~-]+\/)?[\w~][\w.~-]*)(?:[@=].*)?$/u.exec(word)?.[1] ?? [])
     .slice(0, maxNames);
@@ -192,6 +222,7 @@ function namesIn(words: readonly string[]): readonly string[] {
 
 // The package is named by the first words or by a switch; what follows is the server's own.
 const maxNames = 8;
+const maxNamed = 32;
 
 /** Python looks for modules in the folder in which it starts, before all others, unless told not to. */
 function ofPython(words: readonly string[]): readonly Reads[] {

@@ -32,6 +32,14 @@ describe('a package runner', () => {
     ['uv run python -m good', 'good.py'],
     ['pipx run good==1.0.0', 'good'],
     ['dnx Good.Server', 'NuGet.Config'],
+    ['docker compose run --rm good', 'compose.yaml'],
+    ['docker-compose run good', 'docker-compose.override.yml'],
+    ['bundle exec good', 'Gemfile'],
+    ['cargo run', '.cargo/config.toml'],
+    ['go run example.test/good@v1.0.0', 'go.work'],
+    ['make -s good', 'Makefile'],
+    ['just good', 'justfile'],
+    ['Rscript -e good::server()', '.Rprofile'],
     ['npx good', '.tool-versions'],
   ])('%s reads %s', (line, ...files) => {
     expect(all(line)).toEqual(expect.arrayContaining(files));

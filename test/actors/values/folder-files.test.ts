@@ -1,0 +1,127 @@
+/** What a start folder's files look like to an approval. */
+
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createFolderLookup } from '../../../actors/values/folder-files.ts';
+import type { StdioSpec } from '../../../src/domain/server-spec.ts';
+
+function place() {
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'folder-files-')));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const project = path.join(folder, 'project');
+  mkdirSync(path.join(project, 'sub'), { recursive: true });
+  const lookup = createFolderLookup({ HOME: folder, RUNNER: 'npx', SUB: 'sub' });
+  return {
+    project,
+    at: (...parts: string[]) => path.join(project, ...parts),
+    plant(file: string, text = ''): void {
+      mkdirSync(path.dirname(path.join(project, file)), { recursive: true });
+      writeFileSync(path.join(project, file), text);
+    },
+    async files(line: string, more: Partial<StdioSpec> = {}, isConfined = true) {
+      const [command = '', ...args] = line.split(' ');
+      const spec: StdioSpec = {
+        ...{ type: 'stdio', command, args, env: {}, cwd: project, era: 'auto' },
+        ...more,
+      };
+      const found = await lookup.read(spec, { projectRoot: project, isConfined });
+      return Object.fromEntries(found.map(({ path: file, digest }) => [file, digest]));
+    },
+  };
+}
+
+describe('the files that a package runner reads', () => {
+  it('are found whatever fills the command and the folder', async () => {
+    const there = place();
+    there.plant('sub/.npmrc');
+    const cwd = `${there.project}/\${SUB}`;
+    const open = '$' + '{RUNNER} x';
+    expect(Object.keys(await there.files(open, { cwd }))).toEqual(['.npmrc']);
+    expect(await there.files(open, { cwd, values: { literal: true } })).toEqual({});
+  });
+
+  it('are those of the folders above, up to the project or the home folder', async () => {
+    const there = place();
+    there.plant('.npmrc');
+    there.plant('../.npmrc');
+    const cwd = there.at('sub');
+    for (const isConfined of [true, false])
+      expect(Object.keys(await there.files('npx x', { cwd }, isConfined))).toEqual(['../.npmrc']);
+  });
+
+  it('differ when their content does, however long it is', async () => {
+    const there = place();
+    there.plant('.npmrc', 'x'.repeat(5 * 1024 * 1024));
+    const before = await there.files('npx x');
+    expect(await there.files('npx x')).toEqual(before);
+    appendFileSync(there.at('.npmrc'), 'y');
+    expect(await there.files('npx x')).not.toEqual(before);
+  });
+
+  it('count by where they lead if they lead out of the project', async () => {
+    const there = place();
+    there.plant('../secret', 'one');
+    symlinkSync('../secret', there.at('.npmrc'));
+    symlinkSync('..', there.at('json'));
+    const before = await there.files('npx x');
+    expect(Object.keys(before)).toEqual(['.npmrc']);
+    there.plant('../secret', 'two');
+    expect(await there.files('npx x')).toEqual(before);
+    expect(await there.files('npx x', {}, false)).not.toEqual(before);
+    rmSync(there.at('.npmrc'));
+    symlinkSync('../other', there.at('.npmrc'));
+    expect(await there.files('npx x')).not.toEqual(before);
+    expect(Object.keys(await there.files('python -m x'))).toEqual(['json']);
+  });
+
+  it('are counted without being read if they are no files', async () => {
+    const there = place();
+    execFileSync('mkfifo', [there.at('.npmrc')]);
+    there.plant('package.json/x');
+    expect(await there.files('npx x')).toEqual({ '.npmrc': 'special', 'package.json': 'folder' });
+  });
+
+  it('differ when a program does, or leads elsewhere', async () => {
+    const there = place();
+    there.plant('node_modules/.bin/x', 'one');
+    symlinkSync('../x/run', there.at('node_modules/.bin/y'));
+    const before = await there.files('npx x');
+    there.plant('node_modules/.bin/x', 'two');
+    const changed = await there.files('npx x');
+    expect(changed).not.toEqual(before);
+    rmSync(there.at('node_modules/.bin/y'));
+    symlinkSync('../evil/run', there.at('node_modules/.bin/y'));
+    expect(await there.files('npx x')).not.toEqual(changed);
+    rmSync(there.at('node_modules/.bin'), { recursive: true });
+    mkdirSync(there.at('node_modules/.bin'));
+    expect(await there.files('npx x')).toEqual({ node_modules: 'folder' });
+  });
+
+  it('are the modules of the folder for Python, by name', async () => {
+    const there = place();
+    for (const file of ['x.py', 'json.cpython-311-linux-gnu.so', 'email/__init__.py', 'data/y.py'])
+      there.plant(file, 'one');
+    const before = await there.files('python -m x');
+    expect(before).toMatchObject({
+      'json.cpython-311-linux-gnu.so': 'module',
+      email: 'module',
+      'x.py': expect.stringMatching(/^[0-9a-f]{64}$/u),
+    });
+    expect(Object.keys(before)).toHaveLength(3);
+    there.plant('email/__init__.py', 'two');
+    expect(await there.files('python -m x')).toEqual(before);
+    there.plant('x.py', 'two');
+    expect(await there.files('python -m x')).not.toEqual(before);
+  });
+});
