@@ -46,7 +46,7 @@ describe('the files that a package runner reads', () => {
     const there = place();
     there.plant('sub/.npmrc');
     const cwd = `${there.project}/\${SUB}`;
-    const open = '$' + '{RUNNER} x';
+    const open = '${RUNNER} x';
     expect(Object.keys(await there.files(open, { cwd }))).toEqual(['.npmrc']);
     expect(await there.files(open, { cwd, values: { literal: true } })).toEqual({});
   });
