@@ -247,6 +247,6 @@ describe('the command line with real servers', { timeout: patience }, () => {
       encoding: 'utf8',
     });
     expect(stderr).toBe('troupe: the output cannot be written (ENOSPC); free some space\n');
-    expect(status).toBe(1);
+    expect(status).toBe(2);
   });
 });
