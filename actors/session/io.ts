@@ -232,6 +232,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
       rules: () => this.#rules(),
       reasonFor: (failure) => this.#opening.reasonFor(failure),
       onTrouble: (failure, seen) => this.#reconsider(this.#explained(failure), seen),
+      remark: (line) => this.remark(line),
     };
     const open = new OpenSession(session, catalog, setup, () => this.#onLogLevel(client));
     this.#open = open;

@@ -362,8 +362,8 @@ export interface ResultPolicy {
    */
   readonly binaries: 'keep' | 'file';
   /**
-   * `check`: structured content that does not match the tool's output schema fails the call with
-   * `BAD_RESPONSE`.
+   * `check`: structured content that does not match the tool's output schema is left out, with a
+   * line in the server's log. If the result has no other content, it is returned as text.
    */
   readonly outputSchema: 'check' | 'ignore';
   /**

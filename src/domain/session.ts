@@ -285,6 +285,8 @@ export interface CallFailure {
    * error's message and code never prove it.
    */
   readonly written: boolean;
+  /** The server answered the request, so it did run, although the answer is unusable. */
+  readonly wasAnswered?: true;
   readonly message: string;
   /** JSON-RPC error code, if the server responded with an error. */
   readonly rpcCode?: number;

@@ -118,7 +118,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
-  const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError });
+  const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError, records });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));
   const changes = { added: new AddedServers(reader), setPlugins };

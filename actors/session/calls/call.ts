@@ -1,5 +1,5 @@
 /**
- * Makes tool calls over an open session. Results are checked only as far as callers rely on them. A
+ * Makes tool calls over an open session. Results are read only as far as callers rely on them. A
  * failure is a value that says whether the server may have run the tool.
  */
 
@@ -51,6 +51,7 @@ import {
   type Outgoing,
   Requests,
 } from './requests.ts';
+import { type Fields, type Read, readerFor, readToolResult } from './result-shapes.ts';
 
 // Users read a server's error message; a longer one helps none of them.
 const messageCharacters = 4_096;
@@ -60,6 +61,8 @@ const rpcDataCharacters = 4_096;
 const nameCharacters = 128;
 // As for the icons of a tool: small pictures.
 const iconCharacters = 65_536;
+// Most are about a tool, and all calls of a tool get the same.
+const maxRemarks = 64;
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 export interface CallerSetup {
@@ -81,66 +84,18 @@ export interface CallerSetup {
   readonly reasonFor: (failure: Failure) => string;
   /** Called when a call fails in a way that may affect the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
+  /** Writes a line about the server into its log. */
+  readonly remark: (line: string) => void;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
 type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
-/** Returns the result in the shape that callers rely on; throws if it has another one. */
-type Check<Result> = (result: Fields) => Result;
 
-function checkTool(result: Fields): ToolResult {
-  if (isToolResult(result)) return result;
-  throw invalidResult('tools/call', 'the result of the tool has a wrong shape');
-}
-
-function isToolResult(value: unknown): value is ToolResult {
-  if (!isRecord(value)) return false;
-  // Servers of early revisions omitted the content when there was none.
-  value['content'] ??= [];
-  // Structured content may be any JSON since 2026-07-28, and servers of all revisions send lists.
-  const { content, isError } = value;
-  return (
-    Array.isArray(content) &&
-    content.every((block) => isRecord(block) && typeof block['type'] === 'string') &&
-    (isError === undefined || typeof isError === 'boolean')
-  );
-}
-
-/** The required shape of each method's result, and the capability that the method requires. */
-const shapes: Readonly<
-  Record<
-    SessionRequest['method'],
-    { readonly capability: 'resources' | 'prompts' | 'completions'; readonly isFit: IsFit }
-  >
-> = {
-  'resources/read': { capability: 'resources', isFit: ({ contents }) => areRecords(contents) },
-  'prompts/get': { capability: 'prompts', isFit: ({ messages }) => areRecords(messages) },
-  'completion/complete': {
-    capability: 'completions',
-    isFit: ({ completion }) =>
-      isRecord(completion) &&
-      Array.isArray(completion['values']) &&
-      completion['values'].every((value) => typeof value === 'string'),
-  },
-};
-
-type IsFit = (result: Record<string, unknown>) => boolean;
-
-function areRecords(value: unknown): boolean {
-  return Array.isArray(value) && value.every((part) => isRecord(part));
-}
-
-function checkFor(method: SessionRequest['method']): Check<Record<string, unknown>> {
-  return (result) => {
-    if (isRecord(result) && shapes[method].isFit(result)) return result;
-    throw invalidResult(method, `the result of ${method} has a wrong shape`);
-  };
-}
-
-function invalidResult(method: string, why: string): Error {
-  const error = new Error(`Invalid result for ${method}: ${why}`);
-  return Object.assign(error, { code: 'INVALID_RESULT' });
-}
+/** The capability that each method requires. */
+const capabilityOf = {
+  'resources/read': 'resources',
+  'prompts/get': 'prompts',
+  'completion/complete': 'completions',
+} as const satisfies Readonly<Record<SessionRequest['method'], string>>;
 
 /** Sends the requests of callers, in rounds where the server asks questions first. */
 export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
@@ -154,6 +109,8 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
   readonly #isLogging: boolean;
   /** The questions of a server that asks while a request is in flight. */
   readonly #wire: QuestionWire | undefined;
+  /** The reported lines; created for the first. */
+  #remarks: Set<string> | undefined;
 
   constructor(setup: CallerSetup) {
     const { client, clock, connection, questions } = setup;
@@ -177,10 +134,10 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     };
     // Arguments are checked here, because JSON silently omits functions.
     if (!this.#isModern || connection.kind !== 'http')
-      return this.#send(args, outgoing, options, checkTool);
+      return this.#send(args, outgoing, options, readToolResult);
     try {
       const headers = argumentHeaders(toolNamed(name)?.inputSchema, args);
-      return this.#send(args, { ...outgoing, headers }, options, checkTool);
+      return this.#send(args, { ...outgoing, headers }, options, readToolResult);
     } catch (error) {
       // An argument that throws when it is read.
       const why = error instanceof Error ? error.message : String(error);
@@ -192,20 +149,20 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     ...[{ method, params }, options]: Parameters<SessionHandle['request']>
   ): Promise<Answer<Fields>> {
     const { client, ending } = this.#setup;
-    const { capability } = shapes[method];
+    const capability = capabilityOf[method];
     if (ending() === undefined && client.getServerCapabilities()?.[capability] === undefined) {
       const message = `The server does not offer ${capability}.`;
       return Promise.resolve({ failure: failed('unsupported', false, message) });
     }
     const outgoing = { method, params: { ...params }, meta: forwardedMeta(options.meta) };
-    return this.#send(params, outgoing, options, checkFor(method));
+    return this.#send(params, outgoing, options, readerFor(method));
   }
 
   #send<Result extends object>(
     given: unknown,
     outgoing: Outgoing,
     options: SessionCallOptions,
-    check: Check<Result>,
+    read: Read<Result>,
   ): Promise<Answer<Result>> {
     const refusal = this.#refusalOf(given, options);
     if (refusal !== undefined) return Promise.resolve({ failure: refusal });
@@ -219,15 +176,17 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       };
       const onResult = (result: Fields): void => {
         try {
-          const checked = hasStages ? (result as unknown as Result) : check(withoutType(result));
+          const readResult = hasStages
+            ? (result as unknown as Result)
+            : this.#read(read, outgoing, withoutType(result));
           requests.end(request);
-          resolve({ result: checked });
+          resolve({ result: readResult });
         } catch (error) {
           onFailure(error);
         }
       };
       if (hasStages)
-        this.#inStages(request, outgoing, options, check).then(
+        this.#inStages(request, outgoing, options, read).then(
           (result) => onResult(result as unknown as Fields),
           onFailure,
         );
@@ -249,7 +208,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     request: OpenRequest,
     outgoing: Outgoing,
     { party, round }: SessionCallOptions,
-    check: Check<Result>,
+    read: Read<Result>,
   ): Promise<Result> {
     const { clock, questions } = this.#setup;
     const exchange = async (
@@ -260,9 +219,12 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       const meta = this.#isModern ? this.#metaOf(outgoing, round) : outgoing.meta;
       const sent = { ...outgoing, params, meta };
       const result = await this.#openRequests().exchange(request, sent, onSending);
-      if (!this.#isModern) return check(withoutType(result));
-      const read = completed(outgoing.method, result, true);
-      return read['resultType'] === undefined ? check(read) : (read as unknown as Result);
+      if (!this.#isModern) return this.#read(read, outgoing, withoutType(result));
+      const answer = completed(outgoing.method, result, true);
+      if (answer['resultType'] === undefined) return this.#read(read, outgoing, answer);
+      // It asks before it goes on.
+      request.isAnswered = false;
+      return answer as unknown as Result;
     };
     const rounds = { clock, questions, party, request };
     if (this.#isModern) {
@@ -275,6 +237,24 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
         ? exchange({})
         : wire.during(party, request, (onSending) => exchange({}, onSending)),
     );
+  }
+
+  #read<Result>(read: Read<Result>, { method, params }: Outgoing, result: Fields): Result {
+    const notes: string[] = [];
+    const readResult = read(result, (what) => notes.push(what));
+    if (notes.length > 0) {
+      const name = typeof params['name'] === 'string' ? ` of ${params['name']}` : '';
+      this.#remark(`its answer to ${method}${name} was corrected: ${notes.join('; ')}`);
+    }
+    return readResult;
+  }
+
+  /** Reports a line once in a session. */
+  #remark(line: string): void {
+    this.#remarks ??= new Set();
+    if (this.#remarks.has(line) || this.#remarks.size === maxRemarks) return;
+    this.#remarks.add(line);
+    this.#setup.remark(line);
   }
 
   #metaOf({ meta = {} }: Outgoing, round: InputRound | undefined): Outgoing['meta'] {
@@ -295,9 +275,14 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     return part === undefined ? undefined : invalidArguments(part);
   }
 
-  #failureOf(error: unknown, { signal, sends, unanswered }: OpenRequest): CallFailure {
+  #failureOf(
+    error: unknown,
+    { signal, sends, unanswered, isAnswered }: OpenRequest,
+  ): CallFailure {
+    const known = callFailureOf(error, isAborted(signal), this.#setup);
     const failure = {
-      ...callFailureOf(error, isAborted(signal), this.#setup),
+      ...known,
+      ...(isAnswered && known.reason === 'badResponse' && { wasAnswered: true as const }),
       ...(unanswered !== undefined && { unanswered }),
     };
     // The server responded to an earlier attempt with a question, and may already have begun.

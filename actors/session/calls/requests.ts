@@ -24,12 +24,13 @@ import {
   NotSentError,
 } from '../../transports/connection/connection.ts';
 import { AnsweredError } from '../../transports/connection/errors.ts';
+import { streamLost } from '../../transports/connection/messages.ts';
 import { Deadline, Deadlines } from './deadlines.ts';
+import type { Fields } from './result-shapes.ts';
 
 export const closedMessage = 'The session is closed.';
 
 type Method = 'tools/call' | SessionRequest['method'];
-type Fields = Readonly<Record<string, unknown>>;
 
 // Written out, because importing a value would load the SDK.
 export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
@@ -55,6 +56,8 @@ export class OpenRequest extends Deadline {
   sends = 0;
   /** Why the latest question of the server that may be about it was not answered. */
   unanswered: string | undefined;
+  /** Whether the server answered the last message, in whatever shape. */
+  isAnswered = false;
   onAnswer: (result: Fields) => void = ignore;
   /** Called when it cannot go on, whether or not a message is in flight. */
   onFailure: Settle = ignore;
@@ -133,6 +136,7 @@ export class Requests {
     const id = takeRequestId();
     request.id = id;
     request.sends += 1;
+    request.isAnswered = false;
     request.onAnswer = onAnswer;
     request.onFailure = onFailure;
     this.#inFlight.set(id, request.place);
@@ -200,6 +204,8 @@ export class Requests {
     const request = this.#asked(message.id);
     if (request === undefined) return false;
     this.#inFlight.delete(request.id);
+    // That mark is ours: no answer came.
+    request.isAnswered = !('error' in message && message.error.data === streamLost);
     if ('error' in message) request.onFailure(new AnsweredError(message.error));
     else request.onAnswer(message.result);
     return true;

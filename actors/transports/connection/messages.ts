@@ -169,6 +169,9 @@ function shapedRequest({ jsonrpc, id, method, params }: Record<string, unknown>)
   return isId(id) ? ([{ jsonrpc, id, ...rest }] as readonly JSONRPCMessage[]) : [];
 }
 
+// Enough to recognize an error by its text.
+const saidCharacters = 500;
+
 function shapedAnswer(
   { jsonrpc, id }: Record<string, unknown>,
   result: unknown,
@@ -180,7 +183,12 @@ function shapedAnswer(
     return wrong(id, 'The server answered with both a result and an error.');
   if (isRecord(result)) return [{ jsonrpc, id, result }];
   if (isRpcError(error)) return [{ jsonrpc, id, error }];
-  return wrong(id, 'The server answered with neither a result nor an error.');
+  if (result === undefined && error === undefined)
+    return wrong(id, 'The server answered with neither a result nor an error.');
+  if (error === undefined) return wrong(id, 'The server answered with a result that is no object.');
+  const said = isRecord(error) ? error['message'] : error;
+  const words = typeof said === 'string' ? `: ${said.slice(0, saidCharacters)}` : '.';
+  return wrong(id, `The server answered with an error of a wrong shape${words}`);
 }
 
 function wrong(id: unknown, why: string): readonly JSONRPCMessage[] {

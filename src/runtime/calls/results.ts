@@ -8,7 +8,7 @@ import type { ResultFiles } from '../../../actors/stores/results.ts';
 import type { ResultPolicy } from '../../domain/policy.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { keepNumbers } from '../../policies/exact-json.ts';
+import { keepNumbers, writeJson } from '../../policies/exact-json.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import {
   type Binary,
@@ -21,6 +21,7 @@ import { cutTexts, excessOf, loginChallenge } from '../../policies/results/conte
 import { fitsSchema } from '../../policies/results/schema-check.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
+import type { ServerRecords } from '../server-records.ts';
 import type { StatusBoard } from '../status/board.ts';
 
 type Block = ToolResult['content'][number];
@@ -41,7 +42,12 @@ export interface ResultsPorts {
   readonly images?: ImageShrinker | undefined;
   /** Keeps what a server wants of the next login. */
   readonly noteChallenge?: ((server: string, challenge: string) => void) | undefined;
+  /** Takes a line for a server's log. */
+  readonly records?: Pick<ServerRecords, 'remark'> | undefined;
 }
+
+// The first of them tell which tools answer like this.
+const maxRemarks = 100;
 
 /** A result and its source. */
 export interface ToolAnswer {
@@ -68,6 +74,8 @@ export function toolAnswer(
 
 export class Results {
   readonly #ports: ResultsPorts;
+  /** The tools whose structured content was found not to fit, after their server. */
+  readonly #misfits = new Set<string>();
 
   constructor(ports: ResultsPorts) {
     this.#ports = ports;
@@ -75,14 +83,34 @@ export class Results {
 
   /**
    * Returns the result as its caller gets it.
-   * @throws TroupeError `RESULT_TOO_LARGE`, `AUTH_REQUIRED` or `BAD_RESPONSE`, always `executed`.
+   * @throws TroupeError `RESULT_TOO_LARGE` or `AUTH_REQUIRED`, always `executed`.
    */
   shape(given: ToolAnswer): ToolResult | Promise<ToolResult> {
     refuse(given, this.#ports.noteChallenge);
-    const result = withoutFiles(given.result);
+    const result = this.#fitting({ ...given, result: withoutFiles(given.result) });
     const { binaries, imageMaxBytes, imageMaxPixels, textMaxLength } = given.policy;
     const isLight = binaries === 'keep' && imageMaxBytes === null && imageMaxPixels === null;
     return isLight && textMaxLength === null ? result : this.#shrink({ ...given, result }, isLight);
+  }
+
+  /**
+   * Returns the result without structured content that does not fit the tool's output schema, which
+   * becomes the text of a result that has nothing else.
+   */
+  #fitting({ result, server, tool, policy, outputSchema }: ToolAnswer): ToolResult {
+    const { structuredContent, ...rest } = result;
+    if (policy.outputSchema === 'ignore' || structuredContent === undefined) return result;
+    if (rest.isError === true) return result;
+    const schema = outputSchema();
+    if (schema === undefined || fitsSchema(schema, structuredContent) !== false) return result;
+    const subject = `${server} ${tool}`;
+    if (!this.#misfits.has(subject) && this.#misfits.size < maxRemarks) {
+      this.#misfits.add(subject);
+      const why = 'does not fit its output schema and is left out ("result.outputSchema": "ignore"';
+      this.#ports.records?.remark(server, `the structured content of ${tool} ${why} passes it on)`);
+    }
+    const only = [{ type: 'text', text: writeJson(structuredContent) }];
+    return { ...rest, content: rest.content.length === 0 ? only : rest.content };
   }
 
   async #shrink(answer: ToolAnswer, isLight: boolean): Promise<ToolResult> {
@@ -167,7 +195,7 @@ export class Results {
 }
 
 function refuse(
-  { result, server, tool, policy, outputSchema }: ToolAnswer,
+  { result, server, tool, policy }: ToolAnswer,
   noteChallenge: ResultsPorts['noteChallenge'],
 ): void {
   const about = { server, tool, outcome: 'executed' } as const;
@@ -184,13 +212,6 @@ function refuse(
     const message = `${tool} on ${server}: The tool answered that it wants a login. Log in to ${server} and call again.`;
     throw new TroupeError('AUTH_REQUIRED', message, about);
   }
-  const { structuredContent, isError } = result;
-  if (policy.outputSchema === 'ignore' || structuredContent === undefined || isError === true)
-    return;
-  const schema = outputSchema();
-  if (schema === undefined || fitsSchema(schema, structuredContent) !== false) return;
-  const message = `${tool} on ${server}: The structured content does not fit the output schema of the tool. It did run: set result.outputSchema to "ignore" if the content is usable anyway.`;
-  throw new TroupeError('BAD_RESPONSE', message, about);
 }
 
 function noteOf(binary: Binary, kept: KeptFile | undefined, files: KeptFile[]): Block {

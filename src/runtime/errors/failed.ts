@@ -107,7 +107,7 @@ function isBlocked(reason: CallFailure['reason']): boolean {
 
 function outcomeOf(failure: CallFailure): Outcome {
   if (!failure.written) return 'not_executed';
-  if (failure.reason === 'resultTooLarge') return 'executed';
+  if (failure.reason === 'resultTooLarge' || failure.wasAnswered === true) return 'executed';
   if (failure.reason !== 'serverError') return 'unknown';
   return refusedByProtocol.has(failure.rpcCode ?? 0) ? 'unknown' : 'executed';
 }
@@ -162,6 +162,8 @@ function nextStep(
     return kind === 'resource'
       ? `List its resources: troupe resources ${server}`
       : 'Check the arguments and call again.';
+  if (reason === 'badResponse' && outcome === 'executed')
+    return 'It did run; only its answer is unusable.';
   const step = nextStepOf[reason];
   if (step !== undefined) return step;
   if (outcome === 'unknown') {

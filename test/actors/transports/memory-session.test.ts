@@ -164,7 +164,8 @@ describe('a session with a server inside the host', () => {
     const peer = new Scripted();
     const session = await opened({ connect: () => peer });
     peer.answer = ({ id }) => ({ jsonrpc: '2.0', id, ...rest });
-    expect(await call(session)).toMatchObject({ failure: { reason } });
+    const wasAnswered = reason === 'badResponse' && { wasAnswered: true };
+    expect(await call(session)).toMatchObject({ failure: { reason, ...wasAnswered } });
     peer.answer = answerTo;
     expect(await call(session)).toHaveProperty('result');
   });

@@ -219,7 +219,14 @@ const contents: Rows = {
   'F74/proto': called('s:result-proto', { state: 'ready' }),
   // A result belongs to the caller, escapes included; only what is shown to users is cleaned.
   'F74/ansi': called('s:result-ansi', { state: 'ready', isOk: true }),
-  'F74/bad-content': called('s:result-bad-content', { state: 'ready', code: 'BAD_RESPONSE' }),
+  'F74/bad-content': called('s:result-bad-content', { state: 'ready', isOk: true, text: 'good' }),
+  // One odd field withholds nothing else of the answer.
+  'F74/odd-fields': called('s:result-odd-fields', { state: 'ready', isOk: true, text: 'good' }),
+  'F74/no-result': called('s:result-not-an-object', {
+    state: 'ready',
+    code: 'BAD_RESPONSE',
+    outcome: 'executed',
+  }),
 };
 
 /** A row that calls its server in one of its states, which `act` may bring about. */

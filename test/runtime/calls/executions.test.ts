@@ -93,6 +93,28 @@ describe('an error response', () => {
     }
   });
 
+  it.each(rows)('reports executed when it cannot be read: %s, %s', async (carrier, era) => {
+    const both = { result: { content: [] }, error: { code: -1, message: 'no' } };
+    const odd = [{}, { result: 7 }, { error: 'no' }, both];
+    const { peer, call } = await staged(
+      carrier,
+      odd.map((rpc) => ({ rpc })),
+      { era },
+    );
+    for (const rpc of odd) expect([rpc, await call()]).toEqual([rpc, 'BAD_RESPONSE executed']);
+    expect(peer.runs()).toBe(odd.length);
+  });
+
+  it.each(rows)('is a result where only a field is odd: %s, %s', async (carrier, era) => {
+    const odd = [{ content: 'one' }, { content: [7] }, { content: [], isError: 'no', _meta: 7 }];
+    const { call } = await staged(
+      carrier,
+      odd.map((result) => ({ rpc: { result } })),
+      { era },
+    );
+    for (const result of odd) expect([result, await call()]).toEqual([result, 'ok']);
+  });
+
   it.each(overHttp)(
     'triggers a reconnect without resending the call when it reports a lost session: %s',
     async (carrier) => {

@@ -31,6 +31,7 @@ const table: Record<Reason, Told> = {
     replays: false,
   },
   badResponse: {
+    // `executed` if the server answered: see below.
     written: 'BAD_RESPONSE unknown',
     unwritten: 'BAD_RESPONSE not_executed',
     replays: false,

@@ -100,21 +100,28 @@ describe("a tool's result", () => {
 
   const listing = { outputSchema: { type: 'object', properties: { n: { type: 'integer' } } } };
   it.each([
-    ['matches the schema', 'default', { structuredContent: { n: 1 } }, undefined],
-    ['does not match the schema', 'default', { structuredContent: { n: 'a' } }, 'BAD_RESPONSE'],
-    ['belongs to an error', 'default', { structuredContent: { n: 'a' }, isError: true }, undefined],
-    ['is missing', 'default', {}, undefined],
-    ['violates the schema', lenient, { structuredContent: { n: 'a' } }, undefined],
+    ['matches the schema', 'default', { structuredContent: { n: 1 } }, true],
+    ['does not match the schema', 'default', { structuredContent: { n: 'a' } }, false],
+    ['is a list', 'default', { structuredContent: [1] }, false],
+    ['belongs to an error', 'default', { structuredContent: { n: 'a' }, isError: true }, true],
+    ['is missing', 'default', {}, true],
+    ['violates the schema', lenient, { structuredContent: { n: 'a' } }, true],
   ])(
     'is validated when its structured content %s, under policy %j',
-    async (_what, policy, rest, code) => {
+    async (_what, policy, rest, isKept) => {
       const there = await under(policy);
       there.tools.set('db', [tool('query', listing)]);
       there.sessions.of('db').notify();
       await there.settle();
-      const { error } = await answeredWith(there, { content: [], ...rest });
-      expect(error?.code).toBe(code);
-      if (code !== undefined) expect(error?.outcome).toBe('executed');
+      const given = { content: [text('a')], ...rest };
+      const first = await answeredWith(there, given);
+      expect(first.value?.result).toEqual(isKept ? given : answer(text('a')));
+      const only = await answeredWith(there, { ...given, content: [] });
+      const json = 'structuredContent' in rest ? JSON.stringify(rest.structuredContent) : '';
+      const { result } = only.value ?? {};
+      expect(result).toEqual(isKept ? { ...given, content: [] } : answer(text(json)));
+      const lines = (there.troupe.logs('db') ?? []).filter(({ line }) => line.includes('schema'));
+      expect(lines).toHaveLength(isKept ? 0 : 1);
     },
   );
 

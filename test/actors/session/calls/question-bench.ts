@@ -113,6 +113,7 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     rules: () => [],
     reasonFor: () => '',
     onTrouble: () => {},
+    remark: () => {},
   });
   const allSent = transport.sent as unknown as readonly Sent[];
   const calls = () => allSent.filter(({ method }) => method === 'tools/call');

@@ -269,7 +269,6 @@ const stdioRows: readonly Row[] = [
   ['wrong-era method', 'protocol', thrown('ready', async () => (await sdkConnected()).discover())],
   ['JSON-RPC error from tool', 'serverError', processCall('call-error')],
   ['invalid tool result: none', 'badResponse', processCall('result-null')],
-  ['invalid tool result: wrong shape', 'badResponse', processCall('wrong-shape')],
   ['stdio message too long', 'protocol', process_('huge-line')],
   [
     'connect() twice on one client',

@@ -7,6 +7,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Posts } from '../../../../actors/transports/http/posts.ts';
 import type { Clock } from '../../../../src/domain/clock.ts';
 import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
+import type { CallFailure } from '../../../../src/domain/session.ts';
 import { promptClock } from '../../../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { answerTo, type RpcMessage } from '../../../fixtures/least-peer.ts';
@@ -148,7 +149,7 @@ describe('a call over HTTP', () => {
       return isCall(message);
     });
     expect(await call(await open())).toMatchObject({
-      failure: { reason: 'badResponse', written: true },
+      failure: { reason: 'badResponse', written: true, wasAnswered: true },
     });
   });
 
@@ -162,9 +163,9 @@ describe('a call over HTTP', () => {
         response.writeHead(200, { 'content-type': 'application/json' }).end(body);
       return isCall(message);
     });
-    expect(await call(await open())).toMatchObject({
-      failure: { reason: 'badResponse', written: true },
-    });
+    const { failure } = (await call(await open())) as { failure: CallFailure };
+    expect(failure).toMatchObject({ reason: 'badResponse', written: true });
+    expect(failure.wasAnswered).toBe(undefined);
   });
 
   it('resolves although non-MCP events precede the response', async () => {

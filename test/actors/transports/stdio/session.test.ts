@@ -316,9 +316,8 @@ describe('calls in a stdio session', () => {
       'call-error',
       { reason: 'serverError', written: true, rpcCode: -32_603, message: 'the disk is full' },
     ],
-    ['result-null', { reason: 'badResponse', written: true }],
-    ['result-neither', { reason: 'badResponse', written: true }],
-    ['wrong-shape', { reason: 'badResponse', written: true }],
+    ['result-null', { reason: 'badResponse', written: true, wasAnswered: true }],
+    ['result-neither', { reason: 'badResponse', written: true, wasAnswered: true }],
     ['crash-on-call', { reason: 'crashed', written: true }],
   ])('fail with the right reason after %s', async (mode, failure) => {
     const { bench: session } = await opened(mode);

@@ -144,4 +144,14 @@ export const callModes = {
     call: (it, message) =>
       it.reply(message, { content: [{ type: 'text', text: 'good' }, null, 7] }),
   },
+  'result-odd-fields': {
+    call: (it, message) =>
+      it.reply(message, {
+        content: { text: 'good' },
+        structuredContent: [1, 2],
+        isError: 'false',
+        _meta: [],
+      }),
+  },
+  'result-not-an-object': { call: (it, message) => it.reply(message, 'good') },
 };
