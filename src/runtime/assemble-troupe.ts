@@ -101,6 +101,26 @@ function views(services: Services) {
   } satisfies Partial<Troupe>;
 }
 
+/** Creates the function that waits for a status; a removal ends it, unless the server may be added later. */
+function waits({ parts: { clock }, root, board, progress, absentError }: Services) {
+  return (
+    server: string,
+    wanted: string,
+    options: WaitOptions,
+    matches: (status: ServerStatus, view: ServerView) => boolean,
+    mayComeLater = false,
+  ): Promise<ServerStatus> => {
+    const answer = (view: ServerView | undefined): ServerStatus | undefined => {
+      // A removed server may still be closing.
+      const isRemoved = root.getSnapshot().context.removed.includes(server);
+      if (isRemoved && !mayComeLater) throw absentError(server);
+      return presentStatus(view, matches);
+    };
+    const isOver = (): boolean => progress.isOver();
+    return waitForStatus({ board, clock, server, wanted, isOver, answer }, options);
+  };
+}
+
 /** Creates the methods that change servers, and the end of the troupe. */
 function orders(services: Services, ended: Promise<void>) {
   const { parts, root, board, progress, approvals, questions, values, added } = services;
@@ -127,23 +147,7 @@ function orders(services: Services, ended: Promise<void>) {
       approvals.decide(order, desired as DesiredServer, (it) => root.send(it));
     });
   };
-  const wait = (
-    server: string,
-    wanted: string,
-    options: WaitOptions,
-    matches: (status: ServerStatus, view: ServerView) => boolean,
-  ): Promise<ServerStatus> =>
-    waitForStatus(
-      {
-        board,
-        clock,
-        server,
-        wanted,
-        isOver: () => progress.isOver(),
-        answer: (view) => presentStatus(view, matches),
-      },
-      options,
-    );
+  const wait = waits(services);
   const stop = async (): Promise<void> => {
     if (!progress.isOver()) send({ type: 'troupe.stop' });
     return ended;
@@ -169,6 +173,7 @@ function orders(services: Services, ended: Promise<void>) {
         state,
         options,
         ({ state: present }) => present === state || (state === 'ready' && isUsable(present)),
+        true,
       );
     },
     ...loginRequests(services, { send, wait, clock }),

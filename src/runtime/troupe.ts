@@ -542,7 +542,10 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
    */
   waitFor(server: string, state: ServerState, options?: WaitOptions): Promise<ServerStatus>;
-  /** Restarts a server and resolves once a later session is ready. */
+  /**
+   * Restarts a server and resolves once a later session is ready.
+   * @throws TroupeError at once when the server is stopped, removed from the settings or gives up.
+   */
   restartAndWait(server: string, options?: WaitOptions): Promise<ServerStatus>;
   /**
    * Lists a ready server's tools, resources and prompts again, in its session. Resolves once the

@@ -312,6 +312,20 @@ describe('restartAndWait', () => {
     expect(made.error?.code).toBe('STOPPED');
   });
 
+  it.each([
+    ['while the old session closes', false],
+    ['while the new session opens', true],
+  ])('rejects at once when the server is removed %s', async (_when, isClosed) => {
+    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
+    there.obedient = new Set();
+    const made = watch(there.troupe.restartAndWait('db'));
+    await there.settle();
+    if (isClosed) there.sessions.of('db').closed();
+    await there.settle();
+    await there.apply(servers({ web: 'srv' }));
+    expect(made.error?.code).toBe('SERVER_REMOVED');
+  });
+
   it('rejects for an unknown server', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.restartAndWait('web'));
