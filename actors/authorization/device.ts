@@ -8,7 +8,7 @@ import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import type { IssuerAccess } from './login-fetch.ts';
 import { attempt, type Outcome, quoted, refused, StepError, type StepFailure } from './outcome.ts';
-import { postForm, requestTokens, type Tokens } from './tokens.ts';
+import { postForm, requestTokens, secondsSchema, type Tokens } from './tokens.ts';
 
 /** A login that waits for the user at another device. */
 export interface DeviceLogin {
@@ -43,7 +43,7 @@ const deviceResponse = z.object({
   verification_uri: z.string(),
   verification_uri_complete: z.string().nullish(),
   expires_in: z.coerce.number().positive(),
-  interval: z.coerce.number().nonnegative().nullish(),
+  interval: secondsSchema,
 });
 
 export function beginDeviceLogin(

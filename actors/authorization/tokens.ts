@@ -252,14 +252,26 @@ function refusalOf(
 // A hundred years; dates end some time after it.
 const longestSeconds = 3_155_760_000;
 
+/**
+ * Seconds in an issuer's answer, which some send as a string. An empty one counts as absent, as null does;
+ * 0 does not.
+ */
+export const secondsSchema = z
+  .union([z.number(), z.string().regex(/^\s*(?:\d+(?:\.\d+)?)?\s*$/u)])
+  .nullish()
+  .transform((value) => {
+    if (typeof value !== 'string') return value;
+    return value.trim() === '' ? null : Number(value);
+  })
+  .pipe(z.number().nonnegative().nullish());
+
 const tokenResponse = z.object({
   // It becomes part of a header (RFC 6749 appendix A.12, without the space).
   access_token: z.string().regex(/^[\x21-\x7e]+$/u),
   token_type: z.string().default('Bearer'),
   refresh_token: z.string().nullish(),
   scope: z.string().nullish(),
-  // Some issuers send a string.
-  expires_in: z.coerce.number().nonnegative().nullish(),
+  expires_in: secondsSchema,
 });
 
 const tokenTypes: Readonly<Record<string, Tokens['tokenType']>> = {
@@ -300,7 +312,9 @@ function tokensIn(
     // Some issuers write an empty one instead of none.
     ...(refreshToken && { refreshToken }),
     ...(scope !== undefined && { scope }),
-    // A token that is void when it arrives is none; issuers mean that it does not expire.
-    ...(seconds && { expiresAtMs: sentAtMs + Math.min(seconds, longestSeconds) * 1_000 }),
+    // A life of 0 seconds is over at once, and so is renewed; only an absent one has no end.
+    ...(typeof seconds === 'number' && {
+      expiresAtMs: sentAtMs + Math.min(seconds, longestSeconds) * 1_000,
+    }),
   };
 }

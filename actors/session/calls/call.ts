@@ -275,10 +275,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     return part === undefined ? undefined : invalidArguments(part);
   }
 
-  #failureOf(
-    error: unknown,
-    { signal, sends, unanswered, isAnswered }: OpenRequest,
-  ): CallFailure {
+  #failureOf(error: unknown, { signal, sends, unanswered, isAnswered }: OpenRequest): CallFailure {
     const known = callFailureOf(error, isAborted(signal), this.#setup);
     const failure = {
       ...known,

@@ -58,10 +58,16 @@ describe('a token', () => {
     expect(tokens).toMatchObject(expected);
   });
 
-  it('never expires if it has no lifetime', async () => {
-    const token = (response: object) => ({ ...response, expires_in: 0 });
+  it.each([undefined, null, '', ' '])('never expires if its lifetime is %j', async (life) => {
+    const token = (response: object) => ({ ...response, expires_in: life });
     const { tokens } = await authorized({ tamper: { token } });
     expect(tokens).not.toHaveProperty('expiresAtMs');
+  });
+
+  it.each([0, '0'])('expires at once if its lifetime is %j', async (life) => {
+    const token = (response: object) => ({ ...response, expires_in: life });
+    const { tokens } = await authorized({ tamper: { token } });
+    expect(tokens.expiresAtMs).toBeLessThanOrEqual(Date.now());
   });
 
   it('expires at a valid date, whatever the issuer says', async () => {
@@ -75,6 +81,9 @@ describe('a token', () => {
     ['is empty', { access_token: '' }, 'no valid token (access_token)'],
     ['is bound to a key unasked', { token_type: 'DPoP' }, 'a token that is bound to a key'],
     ['has an unknown type', { token_type: 'mac' }, 'an unknown type, "mac"'],
+    ['has a lifetime that is no number', { expires_in: '60abc' }, 'no valid token (expires_in)'],
+    ['has a list as its lifetime', { expires_in: [] }, 'no valid token (expires_in)'],
+    ['has a negative lifetime', { expires_in: -1 }, 'no valid token (expires_in)'],
     ['is an error with status 200', { error: 'access_denied' }, '(access_denied)'],
   ])('is refused if it %s', async (_what, change, message) => {
     const token = (response: object) => ({ ...response, ...change });
