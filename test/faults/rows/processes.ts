@@ -89,6 +89,20 @@ const sick: Rows = {
       return { ...seen, stopped: state, left: await stage.leftOver(200) };
     },
   },
+  'F86/no-ping': {
+    inject: 's:no-ping, checked by ping each second',
+    expect: { starts: 1, pings: 1, state: 'ready', restarts: 0 },
+    async run(stage) {
+      const policy = { health: { mode: 'ping', everyMs: 1_000 } };
+      const { log } = await readyServer(stage, stage.stdio('no-ping', [], { policy }));
+      // One at the start, and one for each check after the first.
+      await log.nth('tools/list', 5);
+      await stage.reaches('bad', 'ready');
+      const [starts, pings] = [log.count('start'), log.count('ping')];
+      const { state, restarts } = stage.status('bad');
+      return { starts, pings, state, restarts };
+    },
+  },
   F87: {
     inject: 's:deaf, 1,000 calls of 64 KB (timeoutMs 1500)',
     // Some queued calls are sent when the first ones time out, but no more than it takes to open

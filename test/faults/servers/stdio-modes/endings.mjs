@@ -11,6 +11,7 @@ const offspring = (options) =>
   spawn(process.execPath, ['-e', deafChild], { stdio: 'ignore', ...options });
 
 export const endingModes = {
+  'no-ping': { other() {} },
   'ignore-term': {
     start(it) {
       process.on('SIGTERM', () => it.log('signal'));
