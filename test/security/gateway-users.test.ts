@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { ConnectionLimits } from '../../actors/host/connection-limits.ts';
 import { HeldCall, HeldCalls } from '../../src/gateway/held-calls.ts';
 import { HttpSessions } from '../../src/gateway/http-sessions.ts';
+import type { CallReport } from '../../src/index.ts';
+import { BackgroundCalls } from '../../src/runtime/calls/background.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { initialize } from '../fixtures/initialize.ts';
 import { gatewayStage, openSession, post, token } from '../gateway/gateway-stage.ts';
@@ -79,6 +81,32 @@ describe('a user of the gateway', () => {
     expect(limits.begin(socket('alice 4'), 'alice')).toBeUndefined();
     expect(limits.begin(socket('carol'), 'carol')).toBeDefined();
     expect(dropped).toEqual(['alice 1']);
+  });
+
+  it('displaces only own calls in the background, and leaves room for others', async () => {
+    const clock = new VirtualClock();
+    const calls = new BackgroundCalls(clock);
+    const report: CallReport = {
+      result: { content: [] },
+      meta: { server: 'db', tool: 'query', attempts: 1, durationMs: 0 },
+    };
+    const begin = (user: string, run: Promise<CallReport>): void => {
+      const call = { server: 'db', tool: 'query', startedAt: 0, user, sends: () => 1 };
+      void calls.follow(run, call, 10);
+      clock.advanceBy(10);
+    };
+    const running = new Promise<CallReport>(() => undefined);
+    const finish: ((report: CallReport) => void)[] = [];
+    const ended = new Promise<CallReport>((resolve) => finish.push(resolve));
+    begin('bob', ended);
+    const [bobs] = calls.list();
+    finish[0]?.(report);
+    await ended;
+    for (let count = 0; count < 80; count += 1) begin('alice', running);
+    expect(calls.list()).toHaveLength(17);
+    begin('carol', running);
+    expect(calls.list()).toHaveLength(18);
+    await expect(calls.collect(bobs?.id ?? '', {})).resolves.toBe(report);
   });
 
   it('sees no calls and clients of others in the metrics', async () => {

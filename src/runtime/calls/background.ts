@@ -15,6 +15,8 @@ export interface FollowedCall {
   readonly server: string;
   readonly tool: string;
   readonly startedAt: number;
+  /** The user of its client; empty without one. */
+  readonly user: string;
   /** Number of times it has been sent. */
   readonly sends: () => number;
 }
@@ -31,6 +33,8 @@ interface Entry {
 
 // As many as one server's active calls. Bounds the memory for a host that never collects.
 const maxCalls = 64;
+// No user of a gateway may take the places of the others, or displace what they have not collected.
+const maxCallsOfUser = 16;
 // An hour: a caller that has not collected the result by then will not come back for it.
 const keptMs = 3_600_000;
 const defaultWaitMs = 60_000;
@@ -114,16 +118,21 @@ export class BackgroundCalls {
 
   #add(call: FollowedCall): Entry | undefined {
     this.#forgetOld();
-    if (this.#entries.size >= maxCalls) {
-      const ended = [...this.#entries].find(([, { end }]) => end !== undefined);
-      if (ended === undefined) return undefined;
-      this.#entries.delete(ended[0]);
-    }
+    if (!this.#makeRoom(call)) return undefined;
     this.#count += 1;
     const since = new Date(this.#clock.wallNow()).toISOString();
     const entry: Entry = { call, since, end: undefined, endedAt: 0, waiting: new Set() };
     this.#entries.set(`call-${this.#count}`, entry);
     return entry;
+  }
+
+  /** Forgets an ended call if there are too many, of a user only an own one. Returns whether there is room. */
+  #makeRoom({ user }: FollowedCall): boolean {
+    const own = [...this.#entries].filter(([, { call }]) => user === '' || call.user === user);
+    const isFull = this.#entries.size >= maxCalls || (user !== '' && own.length >= maxCallsOfUser);
+    if (!isFull) return true;
+    const [id] = own.find(([, { end }]) => end !== undefined) ?? [];
+    return id !== undefined && this.#entries.delete(id);
   }
 
   #forgetOld(): void {

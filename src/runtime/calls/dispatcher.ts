@@ -108,7 +108,7 @@ export class CallDispatcher {
     const sends = (): number => begun?.sends ?? 0;
     return this.background.follow(
       running,
-      { server, tool, startedAt: clock.now(), sends },
+      { server, tool, startedAt: clock.now(), sends, user: options.client?.user ?? '' },
       afterMs,
     );
   }
