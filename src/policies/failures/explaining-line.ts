@@ -6,6 +6,8 @@
  * explain nothing. The lines are printable: trimmed, without colours and without empty ones.
  */
 
+import { isRecord } from '../is-record.ts';
+
 /** How much a line explains, from nothing to an exception that ended the process. */
 const weights = {
   noise: 0,
@@ -151,16 +153,40 @@ function withoutStamps(line: string): string {
     .replace(/^(\w+) \[[\d:.]+\] \(\d+\): /u, '$1: ');
 }
 
-/** A line that a logger wrote as JSON. */
+/** A line that a logger wrote as JSON: pino, bunyan, zap, winston, slog and others. */
 function recordOf(line: string): { readonly isError: boolean; readonly text: string } | undefined {
   if (!line.startsWith('{"')) return undefined;
   try {
-    const { level, message, msg = message } = JSON.parse(line) as Record<string, unknown>;
-    if (typeof msg !== 'string') return undefined;
+    const record = JSON.parse(line) as Record<string, unknown>;
+    const { level = record['severity'], message, msg = message } = record;
+    const cause = reasonIn(record);
+    const text = typeof msg === 'string' ? msg : cause;
+    if (text === undefined) return undefined;
     // The numbers are those of pino and bunyan.
-    const isError = typeof level === 'number' ? level >= 50 : /error|fatal/iu.test(String(level));
-    return { isError, text: msg };
+    const isError =
+      typeof level === 'number'
+        ? level >= errorLevel
+        : /error|fatal|panic|crit|emerg|alert/iu.test(String(level));
+    return { isError, text: text.includes(cause ?? '') ? text : `${text}: ${cause}` };
   } catch {
     return undefined;
   }
+}
+
+// Of pino and bunyan.
+const errorLevel = 50;
+// The fields in which loggers put what was thrown.
+const reasonFields = ['err', 'error', 'exception', 'cause', 'reason'];
+
+/** The message of the error in a record, and of its deepest cause. */
+function reasonIn(record: Readonly<Record<string, unknown>>): string | undefined {
+  const thrown = reasonFields.map((field) => record[field]).find(isReason);
+  if (typeof thrown === 'string') return thrown.split('\n')[0];
+  if (!isRecord(thrown)) return undefined;
+  const message = typeof thrown['message'] === 'string' ? thrown['message'] : undefined;
+  return reasonIn(thrown) ?? message;
+}
+
+function isReason(value: unknown): boolean {
+  return typeof value === 'string' || isRecord(value);
 }

@@ -90,7 +90,20 @@ function stepAfter(desired: DesiredServer, tried: Tried): string {
   if (lastError?.missing !== undefined) return stepToProvide(lastError.missing, place, restart);
   const isUnavailable = transport === 'stdio' && lastError?.kind === 'unavailable';
   if (!isUnavailable && !failsAlike(desired, tried)) return restart;
-  return `provide what is missing or fix ${place}, then ${restart}`;
+  return `${remedyFor(lastError ?? {})} ${place}, then ${restart}`;
+}
+
+// What Node and Python write about a program that was made for another version of theirs.
+const unsuited =
+  /\b(?:Syntax|Reference)Error\b|\bERR_(?:REQUIRE_ESM|UNKNOWN_BUILTIN_MODULE|UNSUPPORTED_\w+)|no such built-in module|does not provide an export named|unsupported engine|\brequires? (?:node|python)\b/iu;
+
+/** What to do about a program that cannot be started, or ends at every start; a place follows. */
+function remedyFor({ exitCode, explanation = '' }: Partial<Failure> = {}): string {
+  if (unsuited.test(explanation))
+    return 'the program does not run with this version of its runtime: choose another version of either in';
+  if (exitCode === 0 && (explanation === '' || /^usage\b/iu.test(explanation)))
+    return 'the program ends instead of serving: check "command" and "args" in';
+  return 'provide what is missing or fix';
 }
 
 function stepToProvide({ what, name }: Missing, place: string, restart: string): string {

@@ -68,6 +68,33 @@ describe('the explanation of a failure', () => {
     ['a time before the text', '[2026-01-02T03:04:05.006Z] ERROR: no key', 'ERROR: no key'],
     ['a line that is a time', '[2026-01-02T03:04:05.006Z] ', '[2026-01-02T03:04:05.006Z]'],
     ['a record of pino', '{"level":30,"msg":"up"}\n{"level":50,"msg":"no key"}', 'no key'],
+    [
+      'the error in a record of pino',
+      '{"level":60,"err":{"type":"Error","message":"no key"},"msg":"Uncaught exception"}',
+      'Uncaught exception: no key',
+    ],
+    [
+      'the error in a record of zap',
+      '{"level":"fatal","msg":"cannot start","error":"dial tcp: refused\\nat x"}',
+      'cannot start: dial tcp: refused',
+    ],
+    [
+      'the deepest cause in a record',
+      '{"severity":"CRITICAL","message":"boom","exception":{"message":"a","cause":{"message":"no key"}}}',
+      'boom: no key',
+    ],
+    [
+      'an error that its text repeats',
+      '{"level":50,"msg":"no key","err":{"message":"no key"}}',
+      'no key',
+    ],
+    ['a record of only an error', '{"level":50,"err":{"message":"no key"}}', 'no key'],
+    [
+      'a record with an error that says nothing',
+      '{"level":50,"msg":"boom","err":{"code":1}}',
+      'boom',
+    ],
+    ['a record with an odd error', '{"level":50,"msg":"boom","err":7}', 'boom'],
     ['a record of winston', '{"level":"error","message":"no key"}', 'no key'],
     ['a record that only informs', '{"level":"info","msg":"up"}', 'up'],
     ['JSON that is no record', '{"a":1}', '{"a":1}'],

@@ -254,6 +254,31 @@ describe('an explanation', () => {
     }
   });
 
+  it.each([
+    [{ exitCode: 0 }, /^the program ends instead of serving: check "command" and "args" in /u],
+    [
+      { exitCode: 0, explanation: 'Usage: serve [command]' },
+      /^the program ends instead of serving/u,
+    ],
+    [{ exitCode: 0, explanation: 'TOKEN is not set' }, /^provide what is missing/u],
+    [
+      { explanation: "SyntaxError: The requested module 'x' does not provide an export named 'y'" },
+      /^the program does not run with this version of its runtime: choose another/u,
+    ],
+    [{ explanation: 'ReferenceError: File is not defined' }, /^the program does not run with/u],
+  ])(
+    'suggests what helps a program that cannot be provided with anything (%j)',
+    async (more, step) => {
+      const there = await stage({ settings: one(), obedient: [] });
+      there.sessions.of('db').fail({ ...crash(), ...more });
+      await there.settle();
+      expect(explained(there).nextStep).toMatch(step);
+      expect(explained(there).nextStep).toMatch(
+        / \/project\/troupe\.json:3, then troupe restart db$/u,
+      );
+    },
+  );
+
   it('suggests a restart of a server that was ready before it crashed for good', async () => {
     const there = await stage({ settings: one({ policy: { restart: { on: 'never' } } }) });
     there.sessions.of('db').fail(crash());
