@@ -432,7 +432,8 @@ export class Authorizations {
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (login.begun === undefined && !(await this.#mayBeStored(login))) return {};
-    if (this.#isForgotten(login)) return {};
+    // No server uses the login any more; a request that ends late must not begin it.
+    if (login.begun === undefined && this.#logins.get(login.key) !== login) return {};
     const { actor, credential } = this.#begun(login);
     if (hasUsableToken(actor, this.#now)) return credential.headers(method, url);
     const snapshot = await settledToken(actor, this.#now);
@@ -441,11 +442,6 @@ export class Authorizations {
       throw tokenUnavailable(url, snapshot.context.failure?.message);
     session.begin(actor, this.#now);
     return {};
-  }
-
-  /** Whether no server uses the login any more. A request that ends late must not begin it. */
-  #isForgotten(login: Login): boolean {
-    return login.begun === undefined && this.#logins.get(login.key) !== login;
   }
 
   /** Asks the store once; it reports what other processes store later. */
