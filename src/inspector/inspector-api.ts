@@ -9,6 +9,7 @@ import type {
   PossibleAct,
 } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { parseJson } from '../policies/exact-json.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
@@ -189,7 +190,7 @@ export async function bodyOf(
   const bytes = await readBody(request, maxBodyBytes);
   if (bytes === undefined) return refuse(413, 'a body may have 1 MB; send less');
   try {
-    return { value: JSON.parse(bytes.toString('utf8')) as unknown };
+    return { value: parseJson(bytes.toString('utf8')) };
   } catch {
     return refuse(400, 'the body is not JSON; send {"command": …}');
   }

@@ -12,6 +12,7 @@ import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-l
 import { httpListener } from '../../actors/host/listener.ts';
 import { Outbox } from '../../actors/host/slow-readers.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { writeJson } from '../policies/exact-json.ts';
 import { journalOf } from '../recorder/journal.ts';
 import { Forks } from './fork.ts';
 import {
@@ -283,5 +284,5 @@ function sendText(response: ServerResponse, status: number, text: string): void 
 function send(response: ServerResponse, { status, document }: Answer): void {
   response
     .writeHead(status, { ...guardingHeaders, 'content-type': 'application/json; charset=utf-8' })
-    .end(JSON.stringify(document));
+    .end(writeJson(document));
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { NamedField } from '../../src/domain/question.ts';
+import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import {
   boundsOf,
   contentOf,
@@ -28,6 +29,15 @@ describe('the answer to a form', () => {
     expect(contentOf(fields, typed)).toEqual({
       content: { name: 'Ada', mail: 'a@b.de', age: 36, size: 1.5, sure: false, one: 'g', many: [] },
     });
+  });
+
+  it('keeps the digits of numbers', () => {
+    const form = parseJson(
+      '[{"name":"id","isRequired":true,"field":{"type":"integer"}},{"name":"rate","isRequired":false,"field":{"type":"number","default":1.10}}]',
+    ) as readonly NamedField[];
+    const answer = contentOf(form, { id: ' 1915883588174806058 ' });
+    expect(writeJson(answer)).toBe('{"content":{"id":1915883588174806058,"rate":1.10}}');
+    expect(contentOf(form, { id: '007' })).toHaveProperty('problems');
   });
 
   it('leaves out empty fields, and presets that were emptied', () => {

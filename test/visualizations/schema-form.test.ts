@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { argumentsOf, fieldsOf } from '../../visualizations/inspector/model/schema-form.ts';
 
 const schema = {
@@ -79,6 +80,25 @@ describe("a tool's form", () => {
     expect(field?.options?.map(({ label }) => label)).toEqual(['One', '2']);
     expect(argumentsOf(field === undefined ? [] : [field], { level: '1' })).toEqual({
       args: { level: 2 },
+    });
+  });
+
+  it('keeps the digits of numbers that are typed, preset or chosen', () => {
+    const listed = parseJson(
+      '{"properties":{"id":{"type":"integer"},"rate":{"type":"number","default":1.10},"one":{"enum":[1915883588174806058,2]},"ids":{"type":"array","items":{"type":"integer"}},"any":{}}}',
+    ) as Record<string, unknown>;
+    const typed = {
+      id: '1915883588174806058',
+      one: '0',
+      ids: '9007199254740993',
+      any: '{"a":1.0}',
+    };
+    const answer = argumentsOf(fieldsOf(listed), typed);
+    expect(writeJson('args' in answer ? answer.args : answer)).toBe(
+      '{"id":1915883588174806058,"rate":1.10,"one":1915883588174806058,"ids":[9007199254740993],"any":{"a":1.0}}',
+    );
+    expect(argumentsOf(fieldsOf(listed), { id: '007' })).toMatchObject({
+      problems: [{ field: 'id', message: '"007" is not a number' }],
     });
   });
 

@@ -15,6 +15,7 @@ import type {
   SamplingRequest,
 } from '../../../src/domain/question.ts';
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
+import { keepNumbers, numberTextAt } from '../../../src/policies/exact-json.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
@@ -180,16 +181,20 @@ function readField(property: unknown): FormField | string {
   const bare = bareField(property);
   if (typeof bare === 'string') return bare;
   const { title, description, default: preset } = property;
-  const field = {
+  const all = {
     ...bare,
     ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
     ...(typeof description === 'string' && {
       description: printableText(description, descriptionCharacters),
     }),
   } as FormField;
+  const field = keepNumbers(all, property);
   // Accepting the form unchanged returns the defaults.
-  const isFit = preset !== undefined && preset !== null && faultOf(field, preset) === undefined;
-  return isFit ? ({ ...field, default: preset } as FormField) : field;
+  const isFit =
+    preset !== undefined &&
+    preset !== null &&
+    faultOf(field, preset, numberTextAt(property, 'default')) === undefined;
+  return isFit ? keepNumbers({ ...field, default: preset } as FormField, property) : field;
 }
 
 function bareField(property: Record<string, unknown>): FormField | string {
@@ -290,7 +295,7 @@ function schemaOf(
 }
 
 function propertyOf(field: FormField, written: unknown): Readonly<Record<string, unknown>> {
-  if (field.type !== 'choice' && field.type !== 'choices') return { ...field };
+  if (field.type !== 'choice' && field.type !== 'choices') return keepNumbers({ ...field }, field);
   const { choices, type, ...words } = field;
   const isTitled = choices.some(({ value, title }) => value !== title);
   const values = choices.map(({ value }) => value);

@@ -11,6 +11,7 @@ import type {
   QuestionHandler,
 } from '../../domain/question.ts';
 import { faultOf } from '../../policies/calls/form-answer.ts';
+import { isJsonNumber, numberTextAt, setNumberText } from '../../policies/exact-json.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { CliSession } from '../command.ts';
@@ -97,28 +98,37 @@ async function ask(
 }
 
 async function fillIn(fields: readonly NamedField[], terminal: Terminal): Promise<QuestionAnswer> {
-  const content: [string, FormValue][] = [];
+  const answers: [string, Answer][] = [];
   for (const field of fields) {
-    const value = await valueOf(field, terminal);
-    if (value === undefined) return cancelled;
-    if (value !== null) content.push([field.name, value]);
+    const answer = await answerTo(field, terminal);
+    if (answer === undefined) return cancelled;
+    if (answer !== null) answers.push([field.name, answer]);
   }
-  return { action: 'accept', content: Object.fromEntries(content) };
+  const content = Object.fromEntries(answers.map(([name, { value }]) => [name, value]));
+  for (const [name, { value, typed }] of answers)
+    if (typeof value === 'number') setNumberText(content, name, typed);
+  return { action: 'accept', content };
+}
+
+interface Answer {
+  readonly value: FormValue;
+  readonly typed: string;
 }
 
 /** Resolves with null for an omitted field, and with undefined when the user gave up. */
-async function valueOf(
+async function answerTo(
   named: NamedField,
   { say, read }: Terminal,
-): Promise<FormValue | null | undefined> {
+): Promise<Answer | null | undefined> {
   const { isRequired, field } = named;
   for (let tries = 0; tries < maxTries; tries += 1) {
     const line = await read(`  ${fieldLine(named)} > `);
     if (line === undefined) return undefined;
     if (line === '' && (!isRequired || field.default !== undefined)) return null;
-    const value = valueFrom(field, line.trim());
-    const fault = faultOf(field, value);
-    if (fault === undefined) return value;
+    const typed = line.trim();
+    const value = valueFrom(field, typed);
+    const fault = faultOf(field, value, typed);
+    if (fault === undefined) return { value, typed };
     say(`  It ${fault}.`);
   }
   say(`  cancelled after ${maxTries} invalid answers`);
@@ -129,7 +139,7 @@ function valueFrom(field: FormField, text: string): FormValue {
   switch (field.type) {
     case 'number':
     case 'integer':
-      return text === '' ? Number.NaN : Number(text);
+      return isJsonNumber(text) ? Number(text) : Number.NaN;
     case 'boolean':
       if (/^(?:y(?:es)?|true)$/iu.test(text)) return true;
       return /^(?:no?|false)$/iu.test(text) ? false : text;
@@ -181,7 +191,9 @@ function fieldLine({ name, isRequired, field }: NamedField): string {
   const purpose = words === undefined ? '' : `: ${printableLine(words, wordsLength)}`;
   const facts = [takes(field), isRequired ? 'required' : 'optional'];
   if (field.default !== undefined)
-    facts.push(`default ${printableLine(String(field.default), nameLength)}`);
+    facts.push(
+      `default ${printableLine(numberTextAt(field, 'default') ?? String(field.default), nameLength)}`,
+    );
   return `${name} (${facts.join(', ')})${purpose}`;
 }
 

@@ -7,6 +7,7 @@ import type {
   NamedField,
   TextField,
 } from '../../domain/question.ts';
+import { numberTextAt, setNumberText } from '../exact-json.ts';
 
 // No legitimate answer is longer; this bound applies whatever the server allows.
 const maxTextLength = 65_536;
@@ -22,6 +23,7 @@ export function checkForm(
 ): { readonly content: Readonly<Record<string, FormValue>> } | { readonly fault: string } {
   const left = new Map(Object.entries(given));
   const content: [string, FormValue][] = [];
+  const texts: [string, string][] = [];
   for (const { name, isRequired, field } of fields) {
     const value = left.get(name) ?? field.default;
     left.delete(name);
@@ -29,24 +31,38 @@ export function checkForm(
       if (isRequired) return { fault: `"${name}" is missing` };
       continue;
     }
-    const fault = faultOf(field, value);
+    const isGiven = Object.hasOwn(given, name);
+    const text = isGiven ? numberTextAt(given, name) : numberTextAt(field, 'default');
+    const fault = faultOf(field, value, text);
     if (fault !== undefined) return { fault: `"${name}" ${fault}` };
     content.push([name, value as FormValue]);
+    if (text !== undefined) texts.push([name, text]);
   }
   const [unknown] = left.keys();
   if (unknown !== undefined) return { fault: `there is no field "${unknown}"` };
-  return { content: Object.fromEntries(content) };
+  const whole = Object.fromEntries(content);
+  for (const [name, text] of texts) setNumberText(whole, name, text);
+  return { content: whole };
 }
 
-/** Describes the expected value; undefined = the value is valid. */
-export function faultOf(field: FormField, value: unknown): string | undefined {
+/** A whole number that JavaScript rounds may be another one, unless its digits are kept. */
+function isWhole(value: number, digits: string | undefined): boolean {
+  return digits === undefined ? Number.isSafeInteger(value) : Number.isInteger(value);
+}
+
+/**
+ * Describes the expected value; undefined = the value is valid.
+ *
+ * @param digits - the digits with which a number is sent, if they are kept
+ */
+export function faultOf(field: FormField, value: unknown, digits?: string): string | undefined {
   switch (field.type) {
     case 'string':
       return textFault(field, value);
     case 'number':
     case 'integer': {
       if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number';
-      if (field.type === 'integer' && !Number.isSafeInteger(value)) return 'must be a whole number';
+      if (field.type === 'integer' && !isWhole(value, digits)) return 'must be a whole number';
       return boundsFault(value, field.minimum, field.maximum, '');
     }
     case 'boolean':

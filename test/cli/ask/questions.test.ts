@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-
 import { createQuestionPrompt } from '../../../src/cli/ask/question.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
 import { Output } from '../../../src/cli/show/output.ts';
 import type { Question } from '../../../src/domain/question.ts';
 import { defined } from '../../../src/policies/defined.ts';
+import { writeJson } from '../../../src/policies/exact-json.ts';
 import { runCliHere, startCliHere } from '../run-cli.ts';
 import { createStandIn, reportOf, statusOf } from '../stand-in-troupe.ts';
 import { upHere } from '../up-here.ts';
@@ -209,11 +209,16 @@ describe("a server's question at the terminal", () => {
     await showed('size (number from 1 to 3, required) >');
     type('4');
     await showed('at most 3');
-    type('2');
-    expect(await pick).toEqual({
+    type('0x2');
+    await showed('It must be a number');
+    type('2.50');
+    const picked = await pick;
+    expect(picked).toEqual({
       action: 'accept',
-      content: { one: 'r', more: ['g', 'r'], size: 2 },
+      content: { one: 'r', more: ['g', 'r'], size: 2.5 },
     });
+    // The digits that were typed.
+    expect(writeJson(picked)).toContain('"size":2.50');
   });
 
   it('is not answered by Ctrl-C, which ends the call', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { FormField, NamedField } from '../../../src/domain/question.ts';
 import { checkForm, faultOf } from '../../../src/policies/calls/form-answer.ts';
+import { parseJson, writeJson } from '../../../src/policies/exact-json.ts';
 
 const choices = [
   { value: 'r', title: 'Red' },
@@ -73,6 +74,21 @@ const rows: readonly (readonly [string, FormField, readonly unknown[], readonly 
     [[], ['r', 'g', 'b']],
   ],
 ];
+
+describe('the digits of a form', () => {
+  it('are those of the answer, or of the field', () => {
+    const form = parseJson(
+      '[{"name":"id","isRequired":true,"field":{"type":"integer"}},{"name":"rate","isRequired":false,"field":{"type":"number","default":1.10}}]',
+    ) as readonly NamedField[];
+    const given = (answer: string) => parseJson(answer) as Record<string, unknown>;
+    expect(writeJson(checkForm(form, given('{"id":1915883588174806058}')))).toBe(
+      '{"content":{"id":1915883588174806058,"rate":1.10}}',
+    );
+    expect(writeJson(checkForm(form, given('{"id":1,"rate":1.1}')))).toBe(
+      '{"content":{"id":1,"rate":1.1}}',
+    );
+  });
+});
 
 describe('a form field', () => {
   for (const [name, field, fitting, unfitting] of rows) {

@@ -2,14 +2,16 @@
 
 import type { FormField, FormValue, NamedField } from '../../../src/domain/question.ts';
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
+import { isJsonNumber, numberTextAt, setNumberText } from '../../../src/policies/exact-json.ts';
 import type { FormProblem } from './schema-form.ts';
 
 /** What the user typed into a field; a list for a field with several choices. */
 export type Typed = string | readonly string[];
 
-export function initialOf({ default: initial, type }: FormField): Typed {
+export function initialOf(field: FormField): Typed {
+  const { default: initial, type } = field;
   if (type === 'choices') return Array.isArray(initial) ? initial : [];
-  return initial === undefined ? '' : String(initial);
+  return initial === undefined ? '' : (numberTextAt(field, 'default') ?? String(initial));
 }
 
 /** Converts what was typed to the form's content. An empty field is left out. */
@@ -22,13 +24,22 @@ export function contentOf(
   const content: [string, FormValue][] = [];
   const problems: FormProblem[] = [];
   for (const { name, isRequired, field } of fields) {
-    const value = valueOf(field, typed[name] ?? initialOf(field));
+    const text = typed[name] ?? initialOf(field);
+    const value = valueOf(field, text);
     const message =
-      value === undefined ? (isRequired ? 'is required' : undefined) : faultOf(field, value);
+      value === undefined
+        ? isRequired
+          ? 'is required'
+          : undefined
+        : faultOf(field, value, String(text));
     if (message !== undefined) problems.push({ field: name, message });
     else if (value !== undefined) content.push([name, value]);
   }
-  return problems.length > 0 ? { problems } : { content: Object.fromEntries(content) };
+  const whole = Object.fromEntries(content);
+  for (const { name, field } of fields)
+    if (typeof whole[name] === 'number')
+      setNumberText(whole, name, String(typed[name] ?? initialOf(field)).trim());
+  return problems.length > 0 ? { problems } : { content: whole };
 }
 
 function valueOf(field: FormField, typed: Typed): FormValue | undefined {
@@ -39,7 +50,7 @@ function valueOf(field: FormField, typed: Typed): FormValue | undefined {
   switch (field.type) {
     case 'number':
     case 'integer':
-      return Number(typed);
+      return isJsonNumber(typed.trim()) ? Number(typed) : Number.NaN;
     case 'boolean':
       return typed === 'true';
     case 'string':

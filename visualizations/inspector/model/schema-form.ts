@@ -3,6 +3,14 @@
  * validates the arguments.
  */
 
+import {
+  isJsonNumber,
+  numberTextAt,
+  parseJson,
+  setNumberText,
+  writeJson,
+} from '../../../src/policies/exact-json.ts';
+
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'json';
 
 export interface Field {
@@ -12,13 +20,20 @@ export interface Field {
   readonly description?: string;
   readonly required: boolean;
   /** The options of a choice. */
-  readonly options?: readonly { readonly label: string; readonly value: unknown }[];
+  readonly options?: readonly Option[];
   /** Kind of the items of a list. */
   readonly items?: 'text' | 'number' | 'integer';
   /** The initial text. */
   readonly initial: string;
   readonly hint?: string;
   readonly isLong: boolean;
+}
+
+interface Option {
+  readonly label: string;
+  readonly value: unknown;
+  /** A number as the schema writes it, where JavaScript would write it differently. */
+  readonly written?: string;
 }
 
 export interface FormProblem {
@@ -54,7 +69,7 @@ function fieldOf(name: string, given: Schema, required: boolean): Field {
     required,
     ...(kind === 'choice' ? { options: optionsOf(schema) } : {}),
     ...(items === undefined ? {} : { items }),
-    initial: initialOf(kind, schema, initial),
+    initial: initialOf(kind, schema, initial, numberTextAt(given, 'default')),
     ...(hint === undefined ? {} : { hint }),
     isLong: kind === 'json' || Number(schema['maxLength'] ?? 0) > 200,
   };
@@ -90,22 +105,23 @@ function kindOf(schema: Schema): FieldKind {
   }
 }
 
-function optionsOf(schema: Schema): readonly { readonly label: string; readonly value: unknown }[] {
-  if ('const' in schema) return [optionOf(schema['const'])];
-  if (Array.isArray(schema['enum'])) return schema['enum'].map((value) => optionOf(value));
+function optionsOf(schema: Schema): readonly Option[] {
+  if ('const' in schema) return [optionOf(schema, 'const')];
+  const values = schema['enum'];
+  if (Array.isArray(values)) return values.map((_, index) => optionOf(values, index));
   const either = schema['oneOf'];
   if (!Array.isArray(either) || either.length === 0) return [];
   const options = either.map(recordOf);
   if (!options.every((option) => 'const' in option)) return [];
-  return options.map((option) => optionOf(option['const'], option['title']));
+  return options.map((option) => optionOf(option, 'const', option['title']));
 }
 
-function optionOf(
-  value: unknown,
-  title?: unknown,
-): { readonly label: string; readonly value: unknown } {
-  const plain = typeof value === 'string' ? value : JSON.stringify(value);
-  return { label: typeof title === 'string' ? title : plain, value };
+function optionOf(holder: object, key: string | number, title?: unknown): Option {
+  const value = (holder as Readonly<Record<string | number, unknown>>)[key];
+  const written = numberTextAt(holder, key);
+  const plain = typeof value === 'string' ? value : (written ?? writeJson(value));
+  const label = typeof title === 'string' ? title : plain;
+  return { label, value, ...(written === undefined ? {} : { written }) };
 }
 
 function itemsOf(schema: Schema): 'text' | 'number' | 'integer' | undefined {
@@ -115,14 +131,20 @@ function itemsOf(schema: Schema): 'text' | 'number' | 'integer' | undefined {
   return items['type'] === 'number' || items['type'] === 'integer' ? items['type'] : undefined;
 }
 
-function initialOf(kind: FieldKind, schema: Schema, initial: unknown): string {
+function initialOf(
+  kind: FieldKind,
+  schema: Schema,
+  initial: unknown,
+  written: string | undefined,
+): string {
   if (initial === undefined || initial === null) return '';
   if (kind === 'choice') {
     const place = optionsOf(schema).findIndex(({ value }) => value === initial);
     return place < 0 ? '' : String(place);
   }
+  if (written !== undefined) return written;
   if (kind === 'list' && Array.isArray(initial)) return initial.join('\n');
-  return typeof initial === 'string' && kind !== 'json' ? initial : JSON.stringify(initial);
+  return typeof initial === 'string' && kind !== 'json' ? initial : writeJson(initial);
 }
 
 const bounds = [
@@ -164,6 +186,9 @@ export function argumentsOf(
     if (text === '' && !field.required) continue;
     try {
       args[field.name] = valueOf(field, text);
+      const { options } = field;
+      const written = options === undefined ? text.trim() : options[Number(text)]?.written;
+      keepDigits(args, field.name, written);
     } catch (error) {
       problems.push({
         field: field.name,
@@ -188,9 +213,10 @@ function valueOf(field: Field, text: string): unknown {
     case 'list': {
       const items = text.split('\n').filter((line) => line !== '');
       const { items: kind } = field;
-      return kind === 'number' || kind === 'integer'
-        ? items.map((item) => numberOf(item, kind))
-        : items;
+      if (kind !== 'number' && kind !== 'integer') return items;
+      const numbers = items.map((item) => numberOf(item, kind));
+      for (const [index, item] of items.entries()) keepDigits(numbers, index, item.trim());
+      return numbers;
     }
     case 'json':
       return jsonOf(text);
@@ -199,17 +225,24 @@ function valueOf(field: Field, text: string): unknown {
 
 function numberOf(text: string, kind: 'number' | 'integer'): number {
   const value = Number(text.trim());
-  if (text.trim() === '' || !Number.isFinite(value))
+  if (!isJsonNumber(text.trim()) || !Number.isFinite(value))
     throw new Error(`"${text.trim()}" is not a number`);
   if (kind === 'integer' && !Number.isInteger(value))
     throw new Error(`${value} is not a whole number`);
   return value;
 }
 
+/** Lets a number be sent as it was typed, or as the schema writes it. */
+function keepDigits(holder: object, key: string | number, text: string | undefined): void {
+  const value = (holder as Readonly<Record<string | number, unknown>>)[key];
+  if (typeof value === 'number' && text !== undefined && String(value) !== text)
+    setNumberText(holder, key, text);
+}
+
 /** @throws Error in one plain sentence. */
 export function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw new Error('is not JSON; strings need quotation marks');
   }

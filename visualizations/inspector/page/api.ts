@@ -1,6 +1,7 @@
 /** Requests to the inspector's server. */
 
 import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
+import { parseJson, writeJson } from '../../../src/policies/exact-json.ts';
 import { request } from './entry.ts';
 
 /** An answer that is an error, with the document where the server gave one. */
@@ -16,7 +17,7 @@ export class RefusedError extends Error {
 }
 
 export async function ask<Answer>(path: string, init?: RequestInit): Promise<Answer> {
-  return (await (await answerTo(path, init)).json()) as Answer;
+  return parseJson(await (await answerTo(path, init)).text()) as Answer;
 }
 
 export async function askText(path: string): Promise<string> {
@@ -37,7 +38,7 @@ export function post<Answer>(path: string, body: unknown): Promise<Answer> {
   return ask<Answer>(path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    body: writeJson(body),
   });
 }
 

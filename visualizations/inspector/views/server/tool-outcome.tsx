@@ -2,6 +2,7 @@
 
 import type { ErrorDocument } from '../../../../src/domain/caller-code.ts';
 import type { ToolResult } from '../../../../src/domain/tool.ts';
+import { writeJson } from '../../../../src/policies/exact-json.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine, shownLines } from '../../model/shown-text.ts';
 import { change, usePage } from '../../page/store.ts';
@@ -110,7 +111,7 @@ function Answer({ result, tookMs, attempts }: AnswerProps) {
           {duration(tookMs)}
           {attempts > 1 ? `, sent ${attempts} times` : ''}
         </span>
-        <CopyButton text={JSON.stringify(result, null, 2)} label="Copy" />
+        <CopyButton text={writeJson(result, 2)} label="Copy" />
       </p>
       {result.content.map((part, place) => (
         <Part key={String(place)} part={part} />
@@ -118,7 +119,7 @@ function Answer({ result, tookMs, attempts }: AnswerProps) {
       {structured === undefined ? null : (
         <details open={result.content.length === 0}>
           <summary>Structured content</summary>
-          <pre class="code">{shownLines(JSON.stringify(structured, null, 2))}</pre>
+          <pre class="code">{shownLines(writeJson(structured, 2))}</pre>
         </details>
       )}
     </section>
@@ -142,5 +143,5 @@ function Part({ part }: { part: Readonly<Record<string, unknown>> }) {
       <img class="answer-image" src={`data:${mimeType};base64,${data}`} alt="Result of the tool" />
     );
   }
-  return <pre class="code">{shownLines(JSON.stringify(part, null, 2), 4_000)}</pre>;
+  return <pre class="code">{shownLines(writeJson(part, 2), 4_000)}</pre>;
 }
