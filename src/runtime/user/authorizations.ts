@@ -416,11 +416,10 @@ export class Authorizations {
     for (const server of servers) {
       const state = this.#ports.board().status(server)?.state;
       if (state === undefined) continue;
-      if (isOut && isUsable(state)) this.#ports.root().send({ type: 'server.reconnect', server });
       if (!isOut && state === 'authRequired')
         this.#ports.root().send({ type: 'auth.completed', server });
-      // Possibly because the issuer did not respond.
-      if (!isOut && state === 'backingOff')
+      // A server may be backing off because the issuer did not respond.
+      if (isOut ? isUsable(state) : state === 'backingOff')
         this.#ports.root().send({ type: 'server.reconnect', server });
     }
   }
@@ -432,8 +431,7 @@ export class Authorizations {
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (login.begun === undefined && !(await this.#mayBeStored(login))) return {};
-    // No server uses the login any more; a request that ends late must not begin it.
-    if (login.begun === undefined && this.#logins.get(login.key) !== login) return {};
+    if (this.#isForgotten(login)) return {};
     const { actor, credential } = this.#begun(login);
     if (hasUsableToken(actor, this.#now)) return credential.headers(method, url);
     const snapshot = await settledToken(actor, this.#now);
@@ -442,6 +440,11 @@ export class Authorizations {
       throw tokenUnavailable(url, snapshot.context.failure?.message);
     session.begin(actor, this.#now);
     return {};
+  }
+
+  /** Whether no server uses the login any more. A request that ends late must not begin it. */
+  #isForgotten(login: Login): boolean {
+    return login.begun === undefined && this.#logins.get(login.key) !== login;
   }
 
   /** Asks the store once; it reports what other processes store later. */
