@@ -7,7 +7,7 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
+import { redactWords } from '../../src/policies/text/redact-words.ts';
 import {
   Connection,
   type ConnectionSetup,
@@ -98,6 +98,7 @@ export class SseTransport extends Connection {
 
   override context(status?: number): Partial<Seen> {
     return {
+      address: redactWords(addressOf(this.#endpoint.url), this.setup.secrets),
       // The address to post to identifies the session.
       ...(this.#postTo !== undefined && { hasSessionId: true }),
       ...this.#guarded.context(status),

@@ -8,6 +8,7 @@ import { type RawData, WebSocket } from 'ws';
 
 import { version } from '../../src/domain/version.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { redactWords } from '../../src/policies/text/redact-words.ts';
 import { withinTime } from '../host/time-limit.ts';
 import {
   Connection,
@@ -18,7 +19,7 @@ import {
   type Seen,
   serialize,
 } from './connection/connection.ts';
-import { describeError, RequestFailedError } from './connection/failure.ts';
+import { addressOf, describeError, RequestFailedError } from './connection/failure.ts';
 import {
   charactersPerWork,
   EnvelopeReader,
@@ -149,7 +150,10 @@ export class WsTransport extends Connection {
 
   override context(status?: number): Partial<Seen> {
     const waitMs = status === undefined ? undefined : this.#retryAfterMs;
-    return waitMs === undefined ? {} : { retryAfterMs: waitMs };
+    return {
+      address: redactWords(addressOf(this.#endpoint.url), this.setup.secrets),
+      ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+    };
   }
 
   close(isLost = false): Promise<void> {

@@ -17,7 +17,7 @@ import {
   afterGiveUpOf,
   busyBackoffOf,
   isNotStartable,
-  isSameExit,
+  isSameFailure,
 } from '../../src/policies/failures/restart-decision.ts';
 import { chanceOf } from '../../src/policies/seeded-random.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
@@ -85,7 +85,7 @@ export interface ServerContext extends ServerInput {
   readonly attempt: number;
   /** Waits before those attempts; selects the next delay. */
   readonly waits: number;
-  /** Consecutive starts that ended with the same exit code and explanation. */
+  /** Consecutive starts that failed the same way. */
   readonly sameExits: number;
   /** Waits before the quiet retries after giving up. */
   readonly quietWaits: number;
@@ -204,7 +204,7 @@ export function afterEnd(context: ServerContext, end: SessionEnd): Partial<Serve
     return {
       ...lost,
       attempt: Math.max(0, attempt - (loss.kind === 'notStarted' ? 1 : 0)),
-      sameExits: isSameExit(lastError, loss) ? sameExits + 1 : 1,
+      sameExits: isSameFailure(lastError, loss) ? sameExits + 1 : 1,
     };
   if (end.isFlood) return { ...lost, floods: Math.min(floods + 1, floodsToSuspend) };
   const { crashLoop, reconnectStorm } = policy.storm;

@@ -40,11 +40,12 @@
  *   choosing -- always [hasLost(versionUnsupported)] --> versionUnsupported
  *   choosing -- always [isNotStartable] --> notStartable
  *   choosing -- always [isRestartForbidden] --> restartNever
+ *   choosing -- always [hasFailedAlike] --> sameFailure
  *   choosing -- always [isLost] --> attemptsExhausted
  *   notStartable -- server.demanded | spec.updated --> settling
  *   crashLoop -- spec.updated | admission.granted --> (stays)
  *   reconnectStorm -- spec.updated | admission.granted --> (stays)
- *   attemptsExhausted, capabilityMissing, versionUnsupported, restartNever
+ *   attemptsExhausted, sameFailure, capabilityMissing, versionUnsupported, restartNever
  * disabled, authRequired, stopped
  * ```
  */
@@ -199,10 +200,12 @@ export const parkedStates = serverSetup.createStateConfig({
             failedBy('versionUnsupported'),
             { guard: 'isNotStartable', target: 'notStartable' },
             { guard: 'isRestartForbidden', target: 'restartNever' },
+            { guard: 'hasFailedAlike', target: 'sameFailure' },
             { guard: 'isLost', target: 'attemptsExhausted' },
           ],
         },
         attemptsExhausted: {},
+        sameFailure: {},
         capabilityMissing: {},
         versionUnsupported: {},
         notStartable: {

@@ -12,6 +12,7 @@ import type { SessionCommand, SessionEnd } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
 import { withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
+  failedAlike,
   hasAttemptsLeft,
   isBusyStart,
   isLostRemote,
@@ -351,6 +352,8 @@ export const serverSetup = setup({
     hasAttemptsLeft: ({ context }) => hasAttemptsLeft(context),
     /** Whether no attempts are left but a remote server is retried quietly without end. */
     isLostRemote: ({ context }) => isLostRemote(context),
+    /** Whether so many starts failed the same way that the policy makes no other. */
+    hasFailedAlike: ({ context }) => failedAlike(context),
     /** Whether a session was lost and the chart has not reacted yet. */
     isLost: ({ context }) => context.loss !== null,
     /** Whether no caller needs the server now. */

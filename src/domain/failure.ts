@@ -75,6 +75,11 @@ export interface Failure {
   readonly explanation?: string;
   /** What is missing, when the same start cannot succeed. */
   readonly missing?: Missing;
+  /**
+   * What in the entry may be wrong: the address, which did not answer as an MCP server does (404, 405, a
+   * web page), or the era, about which the two sides did not agree.
+   */
+  readonly suspect?: 'url' | 'era';
   /** HTTP status of the response that reported it. */
   readonly httpStatus?: number;
   /** How long the peer asked us to wait, in milliseconds. */

@@ -102,8 +102,9 @@ export interface StartupPolicy {
    */
   readonly missing: 'fail' | 'retry';
   /**
-   * So many consecutive starts that end with the same exit code and the same explanation are the
-   * last; null = no such limit.
+   * So many consecutive starts that fail the same way are the last: with the same exit code and the
+   * same explanation, or with the same 404, 405 or web page from a URL. A remote server is then only
+   * retried rarely, if at all; null = no such limit.
    */
   readonly sameExits: number | null;
   /**

@@ -73,6 +73,8 @@ export type SuspendedReason = (typeof suspendedReasons)[number];
 export const failedReasons = [
   /** All attempts of one start or outage failed. */
   'attemptsExhausted',
+  /** So many starts in a row failed the same way that the policy (`startup.sameExits`) makes no other. */
+  'sameFailure',
   /** It lacks, or demands, an essential capability. */
   'capabilityMissing',
   /** It supports no protocol version that we support. */

@@ -151,9 +151,9 @@ describe("a server's charts", () => {
     const button = page.locator('[data-fold="connection.parked"]');
     if ((await button.getAttribute('aria-expanded')) === 'true') await button.click();
     await page.locator('[data-state="connection.parked"].folded.lit').waitFor();
-    expect(await parked.textContent()).toContain('attemptsExhausted');
+    expect(await parked.textContent()).toContain('sameFailure');
     await parked.click();
-    await page.locator('[data-state="connection.parked.failed.attemptsExhausted"].lit').waitFor();
+    await page.locator('[data-state="connection.parked.failed.sameFailure"].lit').waitFor();
     await page.getByRole('button', { name: 'Details' }).click();
     // The rows of the tables that decided are marked as well.
     await page.locator('#chart-stage text.path').first().waitFor({ state: 'attached' });

@@ -78,6 +78,30 @@ async function isReached(answer: (id: unknown) => ScriptedAnswer): Promise<void>
   expect(peer.seen.filter((method) => method === 'initialize')).toHaveLength(1);
 }
 
+describe('a wrong address', () => {
+  exhibit(
+    'https://github.com/apify/mcpc/blob/main/CHANGELOG.md',
+    'A 404 at the first connection was reported as an expired session.',
+    'is named with its status, and after three such answers the next step is to check it',
+    async () => {
+      const page = { status: 200, headers: { 'content-type': 'text/html' }, text: '<p>Hi</p>' };
+      const [missing, site] = [await peerOf(() => ({ status: 404 })), await peerOf(() => page)];
+      const troupe = troupeOf({ missing: { url: missing.url }, site: { url: site.url } });
+      const checked = new Set<string>();
+      await new Promise<void>((resolve) => {
+        troupe.on('status.changed', ({ status }) => {
+          if (status.action === "check url in the host's settings") checked.add(status.name);
+          if (checked.size === 2) resolve();
+        });
+      });
+      const said = (name: string): string => troupe.status(name)?.lastError?.message ?? '';
+      expect(said('missing')).toContain(`status 404 (Not Found) at ${missing.url}.`);
+      expect(said('site')).toContain(`content type text/html at ${site.url}.`);
+      expect(`${said('missing')} ${said('site')}`).not.toContain('session');
+    },
+  );
+});
+
 describe('a stream of news', () => {
   exhibit(
     'https://github.com/modelcontextprotocol/python-sdk/pull/3420',

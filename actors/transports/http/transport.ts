@@ -11,6 +11,7 @@ import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol
 
 import { headerValue } from '../../../src/policies/calls/argument-headers.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
+import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import {
@@ -21,7 +22,7 @@ import {
   serialize,
 } from '../connection/connection.ts';
 import { RefusedError } from '../connection/errors.ts';
-import { describeError } from '../connection/failure.ts';
+import { addressOf, describeError } from '../connection/failure.ts';
 import { ownErrorFor, streamLost } from '../connection/messages.ts';
 import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
@@ -121,6 +122,7 @@ export class HttpTransport extends Connection {
 
   override context(status?: number): Partial<Seen> {
     return {
+      address: redactWords(addressOf(this.#url), this.setup.secrets),
       ...(this.#sessionId !== undefined && { hasSessionId: true }),
       ...this.#guarded.context(status),
     };

@@ -60,14 +60,7 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
   if (status.state === 'degraded' && message !== undefined) return `${what}: ${message}`;
   if (decision.guard === 'otherwise') return `${what}: nothing keeps it from running.${failure}`;
-  return `${what}${sameExitsText(explanation)}.${failure}`;
-}
-
-/** The rule that spares the rest of the attempts. */
-function sameExitsText({ status, budgets }: Explanation): string {
-  const { used, max } = budgets?.sameExits ?? { used: 0, max: 1 };
-  if (status.reason !== 'attemptsExhausted' || used < max) return '';
-  return `: ${counted(used, 'start')} in a row ended alike (sameExits: ${max})`;
+  return `${what}.${failure}`;
 }
 
 /** A restart may wait although permits are free; its place in the queue alone does not explain that. */
@@ -215,7 +208,7 @@ function budgetText(budgets: Budgets): string {
   const alike =
     sameExits === undefined || sameExits.used < 2
       ? ''
-      : `; same exits ${sameExits.used} of ${sameExits.max}`;
+      : `; failed the same way ${sameExits.used} of ${sameExits.max} times`;
   return `attempts ${attemptsText({ attempts })}${alike}${inWindows.join('')}`;
 }
 

@@ -42,9 +42,15 @@ export function classifyFailure(
   const kind = kindByRules(seen, rules) ?? kindByTable(withinBounds(seen)) ?? 'unknown';
   const code = blockedCodeOf(seen);
   const causes = (seen.causes ?? []).slice(0, maxCauses).map(keptOf);
+  const suspect = suspectOf(withinBounds(seen));
+  const where = suspect === 'url' ? ` at ${seen.address}.` : '';
   return {
     kind,
-    message: printableLine(seen.message, messageLimit),
+    message: printableLine(
+      where === '' ? seen.message : `${seen.message.replace(/\.$/u, '')}${where}`,
+      messageLimit,
+    ),
+    ...(suspect !== undefined && { suspect }),
     ...(code !== undefined && { code }),
     ...(causes.length > 0 && { causes }),
     ...(seen.exitCode !== undefined && { exitCode: seen.exitCode }),
@@ -55,6 +61,22 @@ export function classifyFailure(
     ...(seen.status !== undefined && { httpStatus: seen.status }),
     ...(seen.retryAfterMs !== undefined && { retryAfterMs: seen.retryAfterMs }),
   };
+}
+
+const pageWords = /content type text\/html/u;
+
+/** Returns what in the entry may be wrong, judging by the answer to the first messages. */
+function suspectOf(seen: FailureDescription): Failure['suspect'] {
+  const { phase, status, rpcCode, address, exitCode, signal, wasConnected } = seen;
+  const hasSessionId = seen.hasSessionId === true;
+  if (phase === 'ready' || exitCode !== undefined || signal !== undefined) return undefined;
+  const chain = chainOf(seen);
+  // With a session, it is the session that is unknown.
+  const isForeign = [404, 405].includes(status ?? 0) && rpcCode === undefined && !hasSessionId;
+  const isPage = chain.some(({ message }) => pageWords.test(message));
+  if (address !== undefined && (isForeign || isPage)) return 'url';
+  const isAboutEra = chain.some(({ code }) => code === 'ERA_NEGOTIATION_FAILED');
+  return isAboutEra && wasConnected !== false ? 'era' : undefined;
 }
 
 /** Returns the kind that the rules of the settings assign; undefined = none. */

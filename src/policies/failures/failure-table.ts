@@ -35,6 +35,8 @@ export interface FailureDescription extends FailureCause {
   readonly explanation?: string;
   readonly missing?: Missing;
   readonly retryAfterMs?: number;
+  /** The address of a remote server, without its query and without secrets. */
+  readonly address?: string;
   /** A request failed without an answer, before or after its connection was made. */
   readonly wasConnected?: boolean;
 }

@@ -11,7 +11,7 @@ interface LossFacts {
   readonly loss: Failure | null;
   /** Attempts of the current start or outage. */
   readonly attempt: number;
-  /** Consecutive starts that ended alike. */
+  /** Consecutive starts that failed the same way. */
   readonly sameExits: number;
   /** The server was ready before, so this is an outage and not a failed start. */
   readonly hasServed: boolean;
@@ -36,8 +36,13 @@ export function isNotStartable({ loss, policy }: Pick<LossFacts, 'loss' | 'polic
   return loss?.missing !== undefined && policy.startup.missing === 'fail';
 }
 
-/** Returns whether two starts ended with the same exit code and the same explanation. */
-export function isSameExit(one: Failure | null, other: Failure): boolean {
+/**
+ * Returns whether two starts ended with the same exit code and the same explanation, or with the same
+ * answer of an address that is probably wrong.
+ */
+export function isSameFailure(one: Failure | null, other: Failure): boolean {
+  if (one?.suspect === 'url' && other.suspect === 'url')
+    return one.httpStatus === other.httpStatus && one.message === other.message;
   if (one?.explanation === undefined || other.explanation === undefined) return false;
   return (
     one.exitCode === other.exitCode &&
@@ -50,8 +55,8 @@ function withoutNumbers(text: string): string {
   return text.replace(/\d+/gu, '#');
 }
 
-/** Returns whether so many starts ended alike that the policy makes no other. */
-function endedAlike({ hasServed, policy, sameExits }: LossFacts): boolean {
+/** Returns whether so many starts failed the same way that the policy makes no other. */
+export function failedAlike({ hasServed, policy, sameExits }: LossFacts): boolean {
   const limit = policy.startup.sameExits;
   return !hasServed && limit !== null && sameExits >= limit;
 }
@@ -62,7 +67,7 @@ export function hasAttemptsLeft(facts: LossFacts): boolean {
   const { startup, restart } = facts.policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
-  if (endedAlike(facts)) return false;
+  if (failedAlike(facts)) return false;
   // Only if quiet attempts follow, so that this limit never gives up on a server.
   const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
   const isForgotten = loss.kind === 'sessionMissing' && !hasServed;

@@ -9,7 +9,7 @@ export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
   lists: RefusingLists = { hostAllowed: null },
-  tried: Tried = { lastError: null, hasServed: false },
+  tried: Tried = { lastError: null, hasServed: false, sameExits: 0 },
 ): string | undefined {
   const { name, source, invalid } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
@@ -26,7 +26,9 @@ export function nextStepFor(
     case 'failed':
       return stepAfter(desired, tried);
     case 'backingOff':
-      return failsAlike(desired, tried) ? stepAfter(desired, tried) : undefined;
+      return failsAlike(desired, tried)
+        ? stepAfter(desired, tried)
+        : stepForSuspect(desired, tried, place);
     case 'stopped':
       return `troupe start ${name}`;
     case 'dormant':
@@ -73,6 +75,23 @@ export interface Tried {
   readonly lastError: Failure | null;
   /** Whether it has been ready since its last fresh start. */
   readonly hasServed: boolean;
+  /** Consecutive starts that failed the same way. */
+  readonly sameExits: number;
+}
+
+// A second answer may come from a server that is still being deployed.
+const usualSameExits = 3;
+
+/** The edit of the entry that a failed start suggests; the troupe starts the server again after it. */
+function stepForSuspect(
+  { policy }: DesiredServer,
+  { lastError, hasServed, sameExits }: Tried,
+  place: string,
+): string | undefined {
+  if (hasServed) return undefined;
+  if (lastError?.suspect === 'era') return `set "era": "legacy" in ${place}`;
+  const isAlike = sameExits >= (policy.startup.sameExits ?? usualSameExits);
+  return lastError?.suspect === 'url' && isAlike ? `check url in ${place}` : undefined;
 }
 
 /** Returns whether another start would fail as well: something is missing, or its process exits. */
@@ -87,6 +106,8 @@ function stepAfter(desired: DesiredServer, tried: Tried): string {
   const { lastError } = tried;
   const place = placeOf(source.file, source.line);
   const restart = `troupe restart ${name}`;
+  const suspected = stepForSuspect(desired, tried, place);
+  if (suspected !== undefined) return suspected;
   if (lastError?.missing !== undefined) return stepToProvide(lastError.missing, place, restart);
   const isUnavailable = transport === 'stdio' && lastError?.kind === 'unavailable';
   if (!isUnavailable && !failsAlike(desired, tried)) return restart;

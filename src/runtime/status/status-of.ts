@@ -109,7 +109,7 @@ export function statusOf(
 ): ServerStatus {
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
-  const lastError = lastErrorOf(failureOf(context, condition), desired, condition);
+  const lastError = lastErrorOf(failureOf(context, condition), desired, condition, context);
   const step = nextStepFor(desired, condition, lists, context);
   const action = step ?? stepForHeld(desired, heldCount);
   return deepFreeze({
@@ -185,6 +185,13 @@ const codeOfKind: Readonly<Record<FailureKind, CallerCode>> = {
   unknown: 'INTERNAL',
 };
 
+const timesInWords = ['', '', 'twice', 'three times', 'four times', 'five times'];
+
+function alike(times: number): string {
+  const count = timesInWords[times] ?? `${times} times`;
+  return count === '' ? '' : `It failed the same way ${count}: `;
+}
+
 /** The reason for the state of a degraded server; otherwise the last failure. */
 function failureOf(
   { impairments, lastError }: ServerSnapshot['context'],
@@ -197,6 +204,7 @@ function lastErrorOf(
   failure: Failure | null,
   desired: DesiredServer,
   condition: Condition,
+  { sameExits }: Pick<ServerSnapshot['context'], 'sameExits'>,
 ): LastError | undefined {
   if (condition.reason === 'invalidConfig' && desired.invalid !== undefined) {
     const { file, line, key, message } = desired.invalid;
@@ -212,7 +220,7 @@ function lastErrorOf(
   return {
     code: code ?? codeOfKind[kind],
     kind,
-    message,
+    message: condition.reason === 'sameFailure' ? `${alike(sameExits)}${message}` : message,
     ...defined({ exitCode, signal, stderrTail }),
   };
 }

@@ -29,7 +29,7 @@ describe('a server that crashes', { timeout: patience }, () => {
     const told = await place.run('explain', 'db');
     expect(told).toMatchObject({ exitCode: 0, stderr: '' });
     expect(told.stdout).toMatch(
-      /^db is failed \(attemptsExhausted\) for \d+s: 3 starts in a row ended alike \(sameExits: 3\)\./,
+      /^db is failed \(sameFailure\) for \d+s. It failed the same way three times: /,
     );
     expect(told.stdout.replaceAll(/\s+/gu, ' ')).toContain(
       ` Next: provide what is missing or fix ${place.settings}:3, then troupe restart db `,
@@ -40,7 +40,7 @@ describe('a server that crashes', { timeout: patience }, () => {
     const explanation = JSON.parse(json.stdout) as Explanation;
     expect(explanation).toMatchObject({
       status: { state: 'failed' },
-      decision: { guard: 'isLost', table: 'connection.parked.failed.choosing' },
+      decision: { guard: 'hasFailedAlike', table: 'connection.parked.failed.choosing' },
       lastFailure: { kind: 'crashed', exitCode: 3, stderrTail: ['no config; token [redacted]'] },
       admission: { verdict: 'admitted', source: { file: place.settings, line: 3 } },
       // The same exit three times, so that the other two attempts are spared.

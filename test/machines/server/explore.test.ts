@@ -39,6 +39,7 @@ const busyBackoff = { initialMs: 1_000, factor: 2, maxMs: 4_000, addedJitter: 0 
 /** What other presets do differently, each alone and with small numbers. */
 const byPreset: readonly ServerInput[] = [
   smallServer({ policy: { storm: { crashLoop: null, reconnectStorm: null } } }),
+  smallServer({ policy: { startup: { sameExits: 1 } } }),
   smallServer({
     startup: 'lazy',
     policy: {

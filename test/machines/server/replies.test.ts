@@ -147,6 +147,7 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.suspended.reconnectStorm': atRest,
   // The edit of this table allows more attempts, and restarts.
   'parked.failed.attemptsExhausted': { ...atRest, 'spec.updated': 'parked.backingOff.retrying' },
+  'parked.failed.sameFailure': { ...atRest, 'spec.updated': 'parked.backingOff.retrying' },
   'parked.failed.restartNever': { ...atRest, 'spec.updated': 'parked.backingOff.retrying' },
   'parked.failed.capabilityMissing': atRest,
   'parked.failed.versionUnsupported': atRest,

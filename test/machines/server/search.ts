@@ -227,6 +227,7 @@ function keyOf(snapshot: ServerSnapshot): string {
     loss?.retryAfterMs === undefined,
     context.failedCalls,
     context.cooldownMs,
+    policy.startup.sameExits,
     policy.restart.on,
     policy.breaker.action,
     policy.catalog.whileDown,

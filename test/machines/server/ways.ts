@@ -171,6 +171,10 @@ export const ways: {
       born: { policy: attempts(1) },
       by: ['slot.granted', { lost: 'transport' }],
     },
+    'parked.failed.sameFailure': {
+      born: { policy: { startup: { sameExits: 1 } } },
+      by: ['slot.granted', { lost: 'transport' }],
+    },
     'parked.failed.capabilityMissing': { by: ['slot.granted', { lost: 'capabilityMissing' }] },
     'parked.failed.versionUnsupported': { by: ['slot.granted', { lost: 'versionUnsupported' }] },
     'parked.failed.restartNever': {

@@ -24,6 +24,31 @@ function invalidInitialize(...fields: readonly string[]): string {
   return `Invalid result for initialize: ${JSON.stringify(issues, null, 2)}`;
 }
 
+const at = 'http://a.test/mcp';
+const refusal = 'The server answered with status 404 (Not Found).';
+
+describe('what an entry may have wrong', () => {
+  it.each<readonly [string, Partial<FailureDescription>, Failure['suspect'], string?]>([
+    ['a 404', { status: 404 }, 'url', `The server answered with status 404 (Not Found) at ${at}.`],
+    ['a 405', { status: 405 }, 'url'],
+    ['a web page', { message: 'It answered with the content type text/html.' }, 'url'],
+    ['a 404 to a session', { status: 404, hasSessionId: true }, undefined],
+    ['a 404 with an error of JSON-RPC', { status: 404, rpcCode: -32_601 }, undefined],
+    ['a 404 later', { status: 404, phase: 'ready' }, undefined, refusal],
+    ['a 404 without an address', { status: 404, address: undefined as never }, undefined, refusal],
+    ['a 500', { status: 500 }, undefined, refusal],
+    ['a failed negotiation', { code: 'ERA_NEGOTIATION_FAILED' }, 'era', refusal],
+    ['no connection', { code: 'ERA_NEGOTIATION_FAILED', wasConnected: false }, undefined],
+    ['an exit', { code: 'ERA_NEGOTIATION_FAILED', exitCode: 1 }, undefined],
+    ['a signal', { code: 'ERA_NEGOTIATION_FAILED', signal: 'SIGKILL' }, undefined],
+  ])('is told from %s', (_what, seen, suspect, message) => {
+    const given = { phase: 'initialize' as const, message: refusal, address: at };
+    const failed = classifyFailure({ ...given, ...(seen as object) });
+    expect(failed.suspect).toBe(suspect);
+    if (message !== undefined) expect(failed.message).toBe(message);
+  });
+});
+
 const cases: readonly Case[] = [
   ['an exit with 0 when ready', { exitCode: 0 }, 'cleanExit'],
   ['an exit with 0 during the handshake', { exitCode: 0, phase: 'initialize' }, 'crashed'],

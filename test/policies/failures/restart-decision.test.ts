@@ -4,7 +4,7 @@ import type { Failure } from '../../../src/domain/failure.ts';
 import {
   isBusyStart,
   isNotStartable,
-  isSameExit,
+  isSameFailure,
 } from '../../../src/policies/failures/restart-decision.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
 
@@ -28,11 +28,27 @@ describe('two exits', () => {
     ['have no explanation', { kind: 'crashed', message: 'It ended.' } as const, false],
     ['are none yet', null, false],
   ])('are compared when they %s', (_what, before, isSame) => {
-    expect(isSameExit(before, exit)).toBe(isSame);
+    expect(isSameFailure(before, exit)).toBe(isSame);
+  });
+
+  const foreign: Failure = {
+    kind: 'protocol',
+    message: 'It answered 404 at http://a/b.',
+    suspect: 'url',
+    httpStatus: 404,
+  };
+
+  it.each([
+    ['are the same answer of an address', foreign, true],
+    ['have other statuses', { ...foreign, httpStatus: 405 }, false],
+    ['have other messages', { ...foreign, message: 'It answered text/html.' }, false],
+    ['are about something else', { ...foreign, suspect: 'era' } as const, false],
+  ])('of a remote server are compared when they %s', (_what, before, isSame) => {
+    expect(isSameFailure(before, foreign)).toBe(isSame);
   });
 
   it('differ when the second has no explanation', () => {
-    expect(isSameExit(exit, { kind: 'crashed', message: 'It ended.', exitCode: 1 })).toBe(false);
+    expect(isSameFailure(exit, { kind: 'crashed', message: 'It ended.', exitCode: 1 })).toBe(false);
   });
 });
 

@@ -68,6 +68,7 @@ const table: Record<ServerState, Row | Partial<Record<StateReason, Row>>> = {
   suspended: { crashLoop: always('SUSPENDED 6'), reconnectStorm: always('SUSPENDED 6') },
   failed: {
     attemptsExhausted: always('FAILED 8'),
+    sameFailure: always('FAILED 8'),
     capabilityMissing: always('CAPABILITY_MISSING 8'),
     versionUnsupported: always('VERSION_UNSUPPORTED 8'),
     // The call tries it again.

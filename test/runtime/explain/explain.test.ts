@@ -232,14 +232,48 @@ describe('an explanation', () => {
     );
   });
 
+  it('suggests to check the URL that gave the same foreign answer three times', async () => {
+    const there = await stage({ settings: servers({ db: remote }), obedient: [] });
+    const lost = { message: 'It answered 404.', httpStatus: 404, suspect: 'url' } as const;
+    const fails = async (): Promise<void> => {
+      there.sessions.of('db').fail(failure('protocol', lost));
+      await there.settle();
+    };
+    for (const state of ['backingOff.retrying', 'backingOff.retrying']) {
+      await fails();
+      expect(there.stateOf('db')).toBe(state);
+      expect(explained(there).nextStep).toBe(undefined);
+      await nextAttempt(there, 'db');
+    }
+    await fails();
+    expect(there.stateOf('db')).toBe('backingOff.lost');
+    expect(explained(there).nextStep).toBe('check url in /project/troupe.json:3');
+    // It has been ready, so its address is right.
+    await nextAttempt(there, 'db');
+    bringUp(there.sessions.of('db'));
+    await there.settle();
+    await fails();
+    expect(explained(there).nextStep).toBe(undefined);
+  });
+
+  it('names the older era where the two sides did not agree on one', async () => {
+    const there = await stage({ settings: servers({ db: remote }), obedient: [] });
+    there.sessions.of('db').fail(failure('protocol', { suspect: 'era' }));
+    await there.settle();
+    const step = 'set "era": "legacy" in /project/troupe.json:3';
+    expect(explained(there)).toMatchObject({ nextStep: step, status: { action: step } });
+    there.troupe.send({ type: 'server.reconnect', server: 'db' });
+    await there.settle();
+    there.sessions.of('db').fail(failure('versionUnsupported', { suspect: 'era' }));
+    await there.settle();
+    expect(there.stateOf('db')).toBe('failed.versionUnsupported');
+    expect(explained(there).nextStep).toBe(step);
+  });
+
   it('suggests to fix the entry of a program that exits at every start', async () => {
     const there = await stage({ settings: one(), obedient: [] });
     const step = 'provide what is missing or fix /project/troupe.json:3, then troupe restart db';
-    for (const state of [
-      'backingOff.retrying',
-      'backingOff.retrying',
-      'failed.attemptsExhausted',
-    ]) {
+    for (const state of ['backingOff.retrying', 'backingOff.retrying', 'failed.sameFailure']) {
       there.sessions.of('db').fail({ ...crash(), explanation: 'TOKEN is not set' });
       await there.settle();
       expect(there.stateOf('db')).toBe(state);

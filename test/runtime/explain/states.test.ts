@@ -268,6 +268,18 @@ const rows: readonly Row[] = [
     events: { ...revivals, 'server.reconnect': 'queued' },
   },
   {
+    state: 'failed.sameFailure',
+    reach: async () => {
+      const settings = one({ policy: { startup: { sameExits: 1 } } });
+      const there = await stage({ settings, obedient: [] });
+      there.sessions.of('db').fail(failure('unavailable'));
+      await there.settle();
+      return there;
+    },
+    guard: 'hasFailedAlike',
+    events: { ...revivals, 'server.reconnect': 'queued' },
+  },
+  {
     state: 'failed.notStartable',
     reach: async () => {
       const there = await stage({ settings: one(), obedient: [] });

@@ -173,7 +173,7 @@ function Why({ explanation }: { explanation: Explanation }) {
             Attempts used: {budgets.attempts.used} of {budgets.attempts.max ?? 'any number'}
             {budgets.sameExits === undefined || budgets.sameExits.used < 2
               ? null
-              : `; ended the same way: ${budgets.sameExits.used} of ${budgets.sameExits.max} times`}
+              : `; failed the same way: ${budgets.sameExits.used} of ${budgets.sameExits.max} times`}
           </li>
         )}
         {timers.map(({ name, dueAt, totalMs, to }) => (
