@@ -251,6 +251,8 @@ export interface CallProgress {
   readonly progress: number;
   readonly total?: number;
   readonly message?: string;
+  /** What the server adds to it, without the protocol's own keys. */
+  readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
 /** A failed call: the reason, and whether its request was written. */

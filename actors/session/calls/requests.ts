@@ -16,6 +16,7 @@ import type {
   SessionCallOptions,
   SessionRequest,
 } from '../../../src/domain/session.ts';
+import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
 import { keepNumbers } from '../../../src/policies/exact-json.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import {
@@ -222,6 +223,7 @@ export class Requests {
   #hearsProgress(params: unknown): boolean {
     const given = isRecord(params) ? params : {};
     const { progressToken, progress, total, message } = given;
+    const meta = isRecord(given['_meta']) ? forwardedMeta(given['_meta']) : undefined;
     const request = this.#asked(progressToken);
     if (request?.hearsProgress !== true || typeof progress !== 'number') return false;
     request.renew();
@@ -230,6 +232,7 @@ export class Requests {
         progress,
         ...(typeof total === 'number' && { total }),
         ...(typeof message === 'string' && { message }),
+        ...(meta !== undefined && { _meta: meta }),
       };
       request.onProgress?.(keepNumbers(heard, given));
     } catch {

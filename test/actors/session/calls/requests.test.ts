@@ -391,6 +391,20 @@ describe('a call whose deadline progress extends', () => {
     expect(stage.clock.pendingCount).toBe(0);
   });
 
+  it("hears the server's own metadata with it, without the protocol's", async () => {
+    const stage = await stageOf(true);
+    const heard: unknown[] = [];
+    const onProgress = (news: unknown): void => void heard.push(news);
+    const outcome = stage.handle.callTool('echo', {}, { timeoutMs: 1_000, onProgress });
+    const progressToken = stage.transport.calls[0]?.params?._meta?.progressToken;
+    const meta = { step: 'x', 'io.modelcontextprotocol/any': 1 };
+    const params = { progressToken, progress: 1, _meta: meta };
+    stage.transport.receive({ jsonrpc: '2.0', method: 'notifications/progress', params });
+    expect(heard).toEqual([{ progress: 1, _meta: { step: 'x' } }]);
+    await stage.clock.advanceAndSettle(1_000);
+    await outcome;
+  });
+
   it('ends when progress stops', async () => {
     const { stage, outcome, progress } = await renewed();
     await stage.clock.advanceAndSettle(10);
