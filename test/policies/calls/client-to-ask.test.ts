@@ -81,13 +81,14 @@ describe('a question that does not name its call', () => {
   );
 
   it.each([
-    [true, 'call'],
-    [false, 'abandonedByOther'],
+    [{}, 'call'],
+    [{ isStopped: false }, 'abandonedByOther'],
+    [{ user: 'them' }, 'abandonedByOther'],
   ])(
-    'belongs to a client of the same user with many stopped calls, if all are (%s)',
-    (all, owner) => {
-      const first = { ...stopped(ada, 'us'), isStopped: all };
-      const many = Array.from({ length: maxRemembered }, () => stopped(ada, 'us'));
+    "belongs to a client with its user's many stopped calls, if all are so (%j)",
+    (other, owner) => {
+      const first = { ...stopped(ada, 'us'), ...other };
+      const many = Array.from({ length: maxRemembered + 1 }, () => stopped(ada, 'us'));
       expect(ownerOf([first, ...many, waiting(bob, 'us')])).toBe(owner);
     },
   );
