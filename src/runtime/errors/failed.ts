@@ -146,6 +146,22 @@ const nextStepOf: Readonly<Partial<Record<CallFailure['reason'], string>>> = {
     'Check whether it ran, then call again where its question can be answered (onQuestion, or troupe up and troupe questions).',
 };
 
+/** What to do about an answer that shows that the call ran. */
+function stepAfterRun(
+  reason: CallFailure['reason'],
+  unanswered: string | undefined,
+  server: string,
+  kind: Subject['kind'],
+): string | undefined {
+  if (reason === 'badResponse') return 'It did run; only its answer is unusable.';
+  if (reason !== 'serverError') return undefined;
+  if (unanswered !== undefined)
+    return `It asked a question that was not answered (${unanswered}): call again where it can be.`;
+  return kind === 'resource'
+    ? `List its resources: troupe resources ${server}`
+    : 'Check the arguments and call again.';
+}
+
 function nextStep(
   { reason, unanswered }: CallFailure,
   outcome: Outcome,
@@ -156,15 +172,9 @@ function nextStep(
     return outcome === 'not_executed'
       ? `Log in to ${server} and call again.`
       : `Log in to ${server}, and check whether the call ran before you repeat it.`;
-  if (reason === 'serverError' && outcome === 'executed' && unanswered !== undefined)
-    return `It asked a question that was not answered (${unanswered}): call again where it can be.`;
-  if (reason === 'serverError' && outcome === 'executed')
-    return kind === 'resource'
-      ? `List its resources: troupe resources ${server}`
-      : 'Check the arguments and call again.';
-  if (reason === 'badResponse' && outcome === 'executed')
-    return 'It did run; only its answer is unusable.';
-  const step = nextStepOf[reason];
+  const step =
+    (outcome === 'executed' ? stepAfterRun(reason, unanswered, server, kind) : undefined) ??
+    nextStepOf[reason];
   if (step !== undefined) return step;
   if (outcome === 'unknown') {
     const how = reason === 'timeout' ? ' with a longer timeout' : '';

@@ -79,8 +79,8 @@ export class Authorizations {
     this.#demands = ports.parts.keepLoginDemands?.();
     this.#unlisten = this.#store?.listen((key) => {
       const login = this.#logins.get(key);
-      if (login?.begun !== undefined) login.begun.actor.send({ type: 'store.changed' });
-      else if (login !== undefined) this.#begun(login);
+      if (login !== undefined)
+        (login.begun ?? this.#begun(login)).actor.send({ type: 'store.changed' });
     });
   }
 
