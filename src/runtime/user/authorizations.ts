@@ -79,8 +79,7 @@ export class Authorizations {
     this.#demands = ports.parts.keepLoginDemands?.();
     this.#unlisten = this.#store?.listen((key) => {
       const login = this.#logins.get(key);
-      if (login !== undefined)
-        (login.begun ?? this.#begun(login)).actor.send({ type: 'store.changed' });
+      if (login) (login.begun ?? this.#begun(login)).actor.send({ type: 'store.changed' });
     });
   }
 
