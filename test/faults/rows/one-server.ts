@@ -53,14 +53,16 @@ export function started(inject: string, expect: Expectation, more: Entry = {}): 
   };
 }
 
-/** A row that calls a tool of the server it describes. */
+/** A row that calls a tool of the server it describes; `(2026-07-28)` pins the era. */
 export function called(inject: string, expect: Expectation, text = 'hi'): Row {
   const { mode, args, timeoutMs = 5_000 } = faultIn(inject);
+  // A start that is slow on a busy machine must not make the server a legacy one.
+  const more: Entry = inject.includes('(2026-07-28)') ? { era: 'modern' } : {};
   return {
     inject,
     expect,
     async run(stage) {
-      const { log } = await readyServer(stage, stage.stdio(mode, args));
+      const { log } = await readyServer(stage, stage.stdio(mode, args, more));
       const seen = seenOf(stage, await stage.call('bad', 'echo', { text }, timeoutMs));
       const warnings = stage.warnings.filter((line) => line.includes('not MCP')).length;
       return { ...seen, warnings, calls: log.count('tools/call') };
