@@ -131,8 +131,8 @@ describe('values in settings', () => {
     expect(server?.desired.invalid).toBeUndefined();
     expect(server?.spec).toMatchObject({
       env: { A: '!x', B: '${input:unknown}' },
-      cwd: '/project/${HOME}',
-      values: { literal: true, envFile: { path: '/project/${HOME}' } },
+      cwd: '/${HOME}',
+      values: { literal: true, envFile: { path: '/${HOME}' } },
     });
     const url = (values: string) =>
       parsed({ mcpServers: { db: { url: '${URL}', values } } }).document?.servers[0]?.desired

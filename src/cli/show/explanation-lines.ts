@@ -8,7 +8,6 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import { counted } from './counted.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
 import {

@@ -12,6 +12,7 @@ import {
   isPermanent,
 } from '../../domain/failure.ts';
 import type { ClassifyRule } from '../../domain/policy.ts';
+import { defined } from '../defined.ts';
 import { printableLine } from '../text/printable.ts';
 import {
   chainOf,
@@ -43,24 +44,19 @@ export function classifyFailure(
   const code = blockedCodeOf(seen);
   const causes = (seen.causes ?? []).slice(0, maxCauses).map(keptOf);
   const suspect = suspectOf(withinBounds(seen));
-  const where = suspect === 'url' ? ` at ${seen.address}.` : '';
+  const { exitCode, signal, stderrTail, explanation, missing, status, retryAfterMs } = seen;
   return {
     kind,
-    message: printableLine(
-      where === '' ? seen.message : `${seen.message.replace(/\.$/u, '')}${where}`,
-      messageLimit,
-    ),
-    ...(suspect !== undefined && { suspect }),
-    ...(code !== undefined && { code }),
+    message: printableLine(messageOf(seen, suspect), messageLimit),
     ...(causes.length > 0 && { causes }),
-    ...(seen.exitCode !== undefined && { exitCode: seen.exitCode }),
-    ...(seen.signal !== undefined && { signal: seen.signal }),
-    ...(seen.stderrTail !== undefined && { stderrTail: seen.stderrTail }),
-    ...(seen.explanation !== undefined && { explanation: seen.explanation }),
-    ...(seen.missing !== undefined && { missing: seen.missing }),
-    ...(seen.status !== undefined && { httpStatus: seen.status }),
-    ...(seen.retryAfterMs !== undefined && { retryAfterMs: seen.retryAfterMs }),
+    ...defined({ suspect, code, exitCode, signal, stderrTail, explanation, missing }),
+    ...defined({ httpStatus: status, retryAfterMs }),
   };
+}
+
+/** Names the address where it may be wrong. */
+function messageOf({ message, address }: FailureDescription, suspect: Failure['suspect']): string {
+  return suspect === 'url' ? `${message.replace(/\.$/u, '')} at ${address}.` : message;
 }
 
 const pageWords = /content type text\/html/u;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { programNames } from '../../../src/cli/import/program-places.ts';
 import { parseSettingsFile } from '../../../src/config/parse-settings.ts';
-import type { Problem } from '../../../src/domain/settings.ts';
+import type { Problem, Scope } from '../../../src/domain/settings.ts';
 import { readProgramFile } from '../../support/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 import { programRows } from './program-rows.ts';
@@ -19,11 +19,11 @@ interface Report {
 }
 
 /** What a troupe makes of a file: its servers, and what it reports of each place. */
-async function readDirectly(file: string, projectRoot: string) {
+async function readDirectly(file: string, projectRoot: string, scope: Scope = 'config') {
   const text = readFileSync(file, 'utf8');
   const { document, problems } = await parseSettingsFile(text, {
     file,
-    scope: 'config',
+    scope,
     projectRoot,
     // The written file is in another folder, and relative paths are copied as they are.
     folder: projectRoot,
@@ -58,7 +58,8 @@ async function imported(folder: string, argv: readonly string[]) {
   const { targets } = JSON.parse(run.stdout) as Report;
   const [target] = targets;
   if (target === undefined) throw new Error(run.stderr);
-  const { servers, mcp } = await readDirectly(target.file, project);
+  const scope = target.file.startsWith(project) ? 'project' : 'config';
+  const { servers, mcp } = await readDirectly(target.file, project, scope);
   const refusals = target.servers.flatMap(({ why }) => why ?? []);
   const said = [...target.problems, ...target.warnings];
   const isOfImport = ({ message }: Problem): boolean =>
@@ -103,14 +104,21 @@ describe("another program's file", () => {
       const to = path.join(folder, 'to.json');
       const named = await imported(folder, ['--from', program, '--to', to]);
       const found = await imported(folder, ['--yes']);
+      // What a file of the project may not set is left out of it.
+      const gated = await readDirectly(file, path.join(folder, 'project'), 'project');
       for (const way of [named, found]) {
-        expect(way.servers).toEqual(direct.servers);
-        expect(way.mcp).toEqual(direct.mcp);
+        const expected = way === found && !place.startsWith('~/') ? gated : direct;
+        expect(way.servers).toEqual(expected.servers);
+        expect(way.mcp).toEqual(expected.mcp);
         // An invalid entry is reported in the list of servers.
-        const others = direct.problems.filter(
+        const others = expected.problems.filter(
           ({ message }) => !way.refusals.some((why) => why.endsWith(message)),
         );
-        expect(way.said).toEqual(placesOf(others));
+        // A list that a project's file may not have is not brought into one that is empty.
+        const left = placesOf(others).filter(
+          (where) => !/ enabledServers$/u.test(where) || expected === direct,
+        );
+        expect(way.said).toEqual(left);
       }
     },
   );
