@@ -84,7 +84,7 @@ describe('the login of a remote server', () => {
       oauth: { assertionFile: { path: '/project/token', within: '/project' } },
     });
     expect(specOf({ oauth })).toMatchObject({
-      oauth: { assertionFile: { path: '/project/token' } },
+      oauth: { assertionFile: { path: '/token' } },
     });
     expect(specOf({ oauth })).not.toHaveProperty('oauth.assertionFile.within');
     const open = { grant: 'workload', assertionFile: '${HOME}/token' };

@@ -216,7 +216,7 @@ describe('a URL without a transport type', () => {
     const { failure } = await start(untyped(server.url)).next('session.closed');
     expect(failure).toMatchObject({
       httpStatus: 404,
-      message: 'The server answered with status 404 (Not Found).',
+      message: `The server answered with status 404 (Not Found) at ${server.url}.`,
     });
     expect(server.seen.filter((name) => name === 'GET')).toHaveLength(1);
   });
