@@ -69,7 +69,9 @@ async function folderFilesOf(
 ): Promise<readonly FolderFile[]> {
   const { reads, starts } = startsOf(spec, variables) ?? {};
   if (reads === undefined || starts === undefined) return [];
-  const within = scope.isConfined ? scope.projectRoot : undefined;
+  // A link in the project is never followed out of it, whoever names the server.
+  const confinesOf = (place: string): string | undefined =>
+    scope.isConfined || isWithin(place, scope.projectRoot) ? scope.projectRoot : undefined;
   const places = await Promise.all(starts.map((start) => placeOf(start, scope)));
   const base = places[0] ?? starts[0];
   const found = new Map<string, string>();
@@ -79,9 +81,11 @@ async function folderFilesOf(
   };
   const folders = places.filter((place) => place !== undefined);
   for (const folder of folders) {
-    if (reads.hasModules) for (const file of await modulesIn(folder, within)) note(file, 'module');
+    if (reads.hasModules)
+      for (const file of await modulesIn(folder, confinesOf(folder))) note(file, 'module');
     for (const place of filesOf(folder, reads, scope, variables)) {
       const { file, name } = place;
+      const within = confinesOf(file);
       const key = JSON.stringify([within, file, name === manifest ? reads.manifestKeys : name]);
       const digest = seen.get(key) ?? digestAt(place, reads, within);
       seen.set(key, digest);
@@ -190,8 +194,9 @@ function foldersAbove(
   variables: Variables,
 ): readonly string[] {
   const home = realFolder(variables['HOME'] ?? homedir());
+  const isHomeTheirs = isWithin(home, projectRoot) && home !== projectRoot;
   const folders: string[] = [];
-  for (let folder = start; folder !== home; folder = path.dirname(folder)) {
+  for (let folder = start; folder !== home || isHomeTheirs; folder = path.dirname(folder)) {
     folders.push(folder);
     if (folder === path.dirname(folder) || (isConfined && folder === projectRoot)) break;
   }
@@ -216,9 +221,10 @@ async function modulesIn(folder: string, within: string | undefined): Promise<re
   return (await Promise.all(found)).flat().sort().slice(0, maxModules);
 }
 
-const moduleFolder = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+// `python -m` takes names with a hyphen, which `import` does not.
+const moduleFolder = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
 // An extension names its platform before its ending.
-const moduleFile = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\w-]+)?\.(?:py[cdw]?|so)$/u;
+const moduleFile = /^[\p{L}_][\p{L}\p{N}_-]*(?:\.[\w-]+)?\.(?:py[cdw]?|so)$/u;
 
 /**
  * Digests what decides in a file; undefined if it is missing or nothing in it does.

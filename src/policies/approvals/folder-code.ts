@@ -245,7 +245,7 @@ function pythonAmong(words: readonly string[]): readonly Reads[] {
 }
 
 function ofModule(module = ''): readonly Reads[] {
-  const parts = /^\w+(?:\.\w+)*$/u.test(module) ? module.split('.') : [];
+  const parts = /^[\w-]+(?:\.[\w-]+)*$/u.test(module) ? module.split('.') : [];
   const place = parts.join('/');
   const files = [`${place}.py`, `${place}/__init__.py`, `${place}/__main__.py`];
   const here = parts.length === 0 ? [] : [`${parts[0]}/__init__.py`, ...files];

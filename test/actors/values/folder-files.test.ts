@@ -78,11 +78,21 @@ describe('the files that a package runner reads', () => {
     expect(Object.keys(before)).toEqual(['.npmrc']);
     there.plant('../secret', 'two');
     expect(await there.files('npx x')).toEqual(before);
-    expect(await there.files('npx x', {}, false)).not.toEqual(before);
+    expect(await there.files('npx x', {}, false)).toEqual(before);
     rmSync(there.at('.npmrc'));
     symlinkSync('../other', there.at('.npmrc'));
     expect(await there.files('npx x')).not.toEqual(before);
     expect(Object.keys(await there.files('python -m x'))).toEqual(['json']);
+  });
+
+  it('are those of the project even if it holds the home folder', async () => {
+    const there = place();
+    there.plant('.npmrc');
+    const home = { cwd: there.at('sub'), env: {} };
+    const lookup = createFolderLookup({ HOME: there.at('sub') });
+    const spec: StdioSpec = { type: 'stdio', command: 'npx', args: ['x'], era: 'auto', ...home };
+    const found = await lookup.read(spec, { projectRoot: there.project, isConfined: false });
+    expect(found.map(({ path: file }) => file)).toEqual(['../.npmrc']);
   });
 
   it('are counted without being read if they are no files', async () => {
@@ -110,6 +120,9 @@ describe('the files that a package runner reads', () => {
 
   it('are the modules of the folder for Python, by name', async () => {
     const there = place();
+    there.plant('my-server.py');
+    expect(Object.keys(await there.files('python3 -m my-server'))).toEqual(['my-server.py']);
+    rmSync(there.at('my-server.py'));
     for (const file of ['x.py', 'json.cpython-311-linux-gnu.so', 'email/__init__.py', 'data/y.py'])
       there.plant(file, 'one');
     const before = await there.files('python -m x');
