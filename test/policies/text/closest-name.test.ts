@@ -1,6 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { closestName } from '../../../src/policies/text/closest-name.ts';
+import { closestName, namesMeant } from '../../../src/policies/text/closest-name.ts';
+
+describe('the names that a word means', () => {
+  const names = ['claude-code', 'claude-desktop', 'cursor'];
+
+  it.each([
+    ['Claude', ['claude-code', 'claude-desktop']],
+    ['cursr', ['cursor']],
+    ['emacs', []],
+  ])('are, for %s, %j', (word, meant) => {
+    expect(namesMeant(word, names)).toEqual(meant);
+  });
+});
 
 describe('the closest name', () => {
   it.each([
