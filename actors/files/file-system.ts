@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync, mkdirSync, realpathSync, type Stats } from 'node:fs';
 import { link, open, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import path from 'node:path';
 
 /** Returns a system error's code, such as `ENOENT`. */
@@ -35,6 +36,19 @@ export function realFolder(folder: string): string {
     return realpathSync(folder);
   } catch {
     return path.resolve(folder);
+  }
+}
+
+/** Returns the absolute path of the user's home; undefined if neither a variable nor the system names one. */
+export function homeFolder(
+  variables: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  const named = [variables['HOME'], variables['USERPROFILE']];
+  try {
+    return [...named, homedir()].find((folder) => path.isAbsolute(folder ?? ''));
+  } catch {
+    // The system knows no such user.
+    return named.find((folder) => path.isAbsolute(folder ?? ''));
   }
 }
 

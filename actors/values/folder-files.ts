@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import type { StdioSpec } from '../../src/domain/server-spec.ts';
 import type { FolderFile } from '../../src/domain/settings.ts';
@@ -13,7 +12,7 @@ import {
 } from '../../src/policies/approvals/folder-code.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { codeOf, readPlain, realFolder } from '../files/file-system.ts';
+import { codeOf, homeFolder, readPlain, realFolder } from '../files/file-system.ts';
 import { isWithin, pathWithin, type ResolvedPath } from '../files/path-within.ts';
 import { SettingError } from './setting-error.ts';
 
@@ -69,7 +68,7 @@ async function folderFilesOf(
 ): Promise<readonly FolderFile[]> {
   const { reads, starts } = startsOf(spec, variables) ?? {};
   if (reads === undefined || starts === undefined) return [];
-  // A link in the project is never followed out of it, whoever names the server.
+  // A link in the project is never followed out of it, also for the user's own servers.
   const confinesOf = (place: string): string | undefined =>
     scope.isConfined || isWithin(place, scope.projectRoot) ? scope.projectRoot : undefined;
   const places = await Promise.all(starts.map((start) => placeOf(start, scope)));
@@ -193,8 +192,9 @@ function foldersAbove(
   { projectRoot, isConfined }: FolderScope,
   variables: Variables,
 ): readonly string[] {
-  const home = realFolder(variables['HOME'] ?? homedir());
-  const isHomeTheirs = isWithin(home, projectRoot) && home !== projectRoot;
+  const named = homeFolder(variables);
+  const home = named === undefined ? undefined : realFolder(named);
+  const isHomeTheirs = home !== undefined && isWithin(home, projectRoot) && home !== projectRoot;
   const folders: string[] = [];
   for (let folder = start; folder !== home || isHomeTheirs; folder = path.dirname(folder)) {
     folders.push(folder);

@@ -1,6 +1,7 @@
 /** Finds the settings files of all known programs that hold MCP servers. */
 
-import { homedir } from 'node:os';
+import path from 'node:path';
+import { homeFolder } from '../../../actors/files/file-system.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { convertSettings } from '../../config/formats/convert-settings.ts';
 import { readAnyTree } from '../../config/formats/settings-language.ts';
@@ -16,7 +17,7 @@ export const nothingFound =
   'found no MCP servers in the settings of other programs; add one with: troupe add NAME -- COMMAND';
 
 export function placeFactsOf({ launch, host }: Pick<CliSession, 'launch' | 'host'>): PlaceFacts {
-  const home = host.env['HOME'] ?? host.env['USERPROFILE'] ?? homedir();
+  const home = homeFolder(host.env) ?? path.resolve('/');
   const { projectRoot } = launch;
   return { platform: process.platform, home, env: host.env, projectRoot };
 }

@@ -1,6 +1,5 @@
-import { homedir } from 'node:os';
-import { isAbsolute, join, relative, resolve } from 'node:path';
-import { realFolder } from '../../../actors/files/file-system.ts';
+import { join, relative, resolve } from 'node:path';
+import { homeFolder, realFolder } from '../../../actors/files/file-system.ts';
 import { isWithin } from '../../../actors/files/path-within.ts';
 import type { DockerGatewayPorts } from '../../../actors/settings/docker-gateway.ts';
 import type {
@@ -43,15 +42,16 @@ export function settingsPortsOf(
   return {
     files,
     projectRoot,
-    home: homeOf(options.env),
     plugins,
-    ...defined({ overlay, rules: options.rules, docker, readFile, checkFolder }),
+    ...defined({
+      home: homeFolder(options.env ?? process.env),
+      overlay,
+      rules: options.rules,
+      docker,
+      readFile,
+      checkFolder,
+    }),
   };
-}
-
-function homeOf(env: TroupeOptions['env'] = process.env): string {
-  const named = env['HOME'] ?? '';
-  return isAbsolute(named) ? named : homedir();
 }
 
 /** Resolves references in server settings with the host's inputs and environment. */

@@ -1,16 +1,26 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { makeFolders } from '../../../actors/files/file-system.ts';
+import { homeFolder, makeFolders } from '../../../actors/files/file-system.ts';
 
 function temporaryFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   return folder;
 }
+
+describe('the home folder', () => {
+  it.each([
+    [{ HOME: '/home/me', USERPROFILE: '/other' }, '/home/me'],
+    [{ HOME: '', USERPROFILE: '/home/me' }, '/home/me'],
+    [{ HOME: 'here' }, homedir()],
+  ])('is the absolute path that %j names, or the system', (variables, home) => {
+    expect(homeFolder(variables)).toBe(home);
+  });
+});
 
 describe('a private folder', () => {
   it('is created with its parents, accessible only to its user, unless it exists', () => {
