@@ -220,11 +220,12 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       const sent = { ...outgoing, params, meta };
       const result = await this.#openRequests().exchange(request, sent, onSending);
       if (!this.#isModern) return this.#read(read, outgoing, withoutType(result));
+      // Otherwise it asks before it goes on, or the server does what is not supported.
+      request.isAnswered = (result['resultType'] ?? 'complete') === 'complete';
       const answer = completed(outgoing.method, result, true);
-      if (answer['resultType'] === undefined) return this.#read(read, outgoing, answer);
-      // It asks before it goes on.
-      request.isAnswered = false;
-      return answer as unknown as Result;
+      return request.isAnswered
+        ? this.#read(read, outgoing, answer)
+        : (answer as unknown as Result);
     };
     const rounds = { clock, questions, party, request };
     if (this.#isModern) {

@@ -105,6 +105,14 @@ describe('an error response', () => {
     expect(peer.runs()).toBe(odd.length);
   });
 
+  it.each(carriers)('reports an unknown outcome when it is not complete: %s', async (carrier) => {
+    const asked = { resultType: 'input_required' };
+    const answers = [{ resultType: 'task' }, asked].map((result) => ({ rpc: { result } }));
+    const { call } = await staged(carrier, answers, { era: 'modern' });
+    for (const { rpc } of answers)
+      expect([rpc, await call()]).toEqual([rpc, 'BAD_RESPONSE unknown']);
+  });
+
   it.each(rows)('is a result where only a field is odd: %s, %s', async (carrier, era) => {
     const odd = [{ content: 'one' }, { content: [7] }, { content: [], isError: 'no', _meta: 7 }];
     const { call } = await staged(
