@@ -2,9 +2,9 @@
  * Finds servers that several layers declare under different names, so that no program runs
  * twice and no tool is shown twice.
  *
- * Entries of user and folder files are duplicates only if they are equal in every respect, but for the
- * folder in which they start because neither names one; a plugin's server yields to any server with the same command or address. Two entries in one
- * file are deliberate. A disabled, excluded or unapproved server never replaces another.
+ * Entries of user and folder files are duplicates only if they are equal in every respect, except
+ * for where they start if neither names a folder; a plugin's server yields to any server with the
+ * same command or address. Two entries in one file are deliberate. A disabled, excluded or unapproved server never replaces another.
  */
 
 import type { ServerSpec } from '../domain/server-spec.ts';

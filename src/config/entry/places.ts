@@ -48,26 +48,25 @@ const projectWord = '${workspaceFolder}';
 
 /** Replaces the word for the project folder in what describes a process. */
 export function withProject(entry: ServerEntry, projectRoot: string): ServerEntry {
-  if (entry.values === 'literal') return entry;
+  const { command, args = [], cwd, envFile, env = {} } = entry;
+  const texts = [command, ...args, cwd, envFile, ...Object.values(env)];
+  const isNamed = texts.some((text) => typeof text === 'string' && text.includes(projectWord));
+  if (!isNamed || entry.values === 'literal') return entry;
   // A folder's name is text, whatever it looks like.
   const project = projectRoot.replaceAll('${', '${DOLLAR:-$}{');
   const placed = (text: string): string => text.replaceAll(projectWord, () => project);
-  const { command, args, cwd, envFile, env } = entry;
+  const placedEnv = Object.entries(env).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? placed(value) : value,
+  ]);
   return {
     ...entry,
     ...defined({
       command: command && placed(command),
-      args: args?.map(placed),
+      args: entry.args && args.map(placed),
       cwd: cwd && placed(cwd),
       envFile: envFile && placed(envFile),
-      env:
-        env &&
-        Object.fromEntries(
-          Object.entries(env).map(([name, value]) => [
-            name,
-            typeof value === 'string' ? placed(value) : value,
-          ]),
-        ),
+      env: entry.env && Object.fromEntries(placedEnv),
     }),
   };
 }

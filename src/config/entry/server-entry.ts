@@ -167,7 +167,9 @@ export function parseServerEntry(
   const policy = policyOf(entry, origin);
   if ('fault' in policy)
     return invalid({ ...policy.fault, path: ['policy', ...policy.fault.path] });
-  return validServer(member, origin, entry, values, policy.choice);
+  const spec = specOf(member.name, entry, values, places);
+  const { commandAt } = values;
+  return validServer(member, origin, { entry, spec, ...defined({ commandAt }) }, policy.choice);
 }
 
 function nameFault({ name }: TreeMember): BrokenRule | undefined {
@@ -180,25 +182,21 @@ function nameFault({ name }: TreeMember): BrokenRule | undefined {
 function validServer(
   member: TreeMember,
   origin: DocumentOrigin,
-  entry: ServerEntry,
-  values: EntryValues,
+  {
+    entry,
+    spec,
+    commandAt,
+  }: { readonly entry: ServerEntry; readonly spec: ServerSpec } & Pick<EntryValues, 'commandAt'>,
   choice: PolicyChoice,
 ): ParsedServer {
-  const places = placesOf(origin);
-  const spec = specOf(member.name, entry, values, places);
   const isOwn = isPrivileged(origin.scope);
   const folder = namedFolderOf(entry, spec, () => problemInEntry(member, origin, ['cwd'], ''));
   return {
     spec,
     ...(folder && { folder }),
     ...(entry.cwd === undefined && spec.type === 'stdio' && { isPlaced: false as const }),
-    ...(values.commandAt && {
-      withoutConsent: problemInEntry(
-        member,
-        origin,
-        values.commandAt,
-        consentMissing(values.commandAt),
-      ),
+    ...(commandAt && {
+      withoutConsent: problemInEntry(member, origin, commandAt, consentMissing(commandAt)),
     }),
     policy: sharedChoice(choice),
     problems: isOwn ? noProblems : ignoredKeys(member, origin, entry),
