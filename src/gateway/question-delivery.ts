@@ -10,10 +10,9 @@ import type {
   QuestionClient,
   QuestionHandler,
 } from '../domain/question.ts';
+import { digestOf } from '../policies/fingerprint.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { HeldCall } from './held-calls.ts';
-
-const keyCharacters = 512;
 
 interface CallInFlight {
   readonly server: string;
@@ -77,7 +76,7 @@ export class ClientQuestions implements QuestionClient {
 // More programs than use one gateway; a forgotten one counts as another client of its user.
 const maxSessionless = 256;
 
-/** The clients without a session, which are told apart by what their requests say of them. */
+/** The clients without a session, which are distinguished by what their requests say of them. */
 export class SessionlessClients {
   /** The longest unused first. */
   readonly #known = new Map<string, ClientQuestions>();
@@ -85,7 +84,7 @@ export class SessionlessClients {
   /** The client with this name and version, of this user. */
   of(user: string | undefined, info: unknown): ClientQuestions {
     const { name, version } = isRecord(info) ? info : {};
-    const key = JSON.stringify([user ?? null, name, version]).slice(0, keyCharacters);
+    const key = digestOf([user ?? null, name ?? null, version ?? null]);
     const client = this.#known.get(key) ?? new ClientQuestions(user);
     this.#known.delete(key);
     this.#known.set(key, client);

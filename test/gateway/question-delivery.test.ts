@@ -125,7 +125,7 @@ describe('a question for any of the calls of a client', () => {
 });
 
 describe('clients without a session', () => {
-  it('are told apart by their user, name and version', () => {
+  it('are distinguished by their user, name and version', () => {
     const clients = new SessionlessClients();
     const ada = clients.of('ada', { name: 'ide', version: '1' });
     expect(clients.of('ada', { name: 'ide', version: '1' })).toBe(ada);
