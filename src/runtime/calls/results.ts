@@ -110,7 +110,8 @@ export class Results {
       this.#ports.records?.remark(server, `the structured content of ${tool} ${why} passes it on)`);
     }
     const only = [{ type: 'text', text: writeJson(structuredContent) }];
-    return { ...rest, content: rest.content.length === 0 ? only : rest.content };
+    const content = rest.content.length === 0 ? only : rest.content;
+    return keepNumbers({ ...rest, content }, result);
   }
 
   async #shrink(answer: ToolAnswer, isLight: boolean): Promise<ToolResult> {
