@@ -6,6 +6,7 @@
  * from the approved ones.
  */
 
+import { isWithin } from '../../../actors/files/path-within.ts';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { SessionOwner, SessionTarget } from '../../../actors/session/ports.ts';
@@ -220,9 +221,10 @@ export class Approvals {
     const isRead = desired.gated && parts.readEnvFileNames !== undefined;
     const rule = isRead ? spec.values?.envFile : undefined;
     const places = parts.folderLookup?.places(spec, folderScopeOf(desired, projectRoot)) ?? [];
-    const within = confinesOf(desired, projectRoot);
+    // A link in the project is never followed out of it.
+    const confinesAt = (place: string) => (isWithin(place, projectRoot) ? projectRoot : undefined);
     return new Map([
-      ...places.map((place) => [place, within] as const),
+      ...places.map((place) => [place, confinesAt(place)] as const),
       ...(rule === undefined ? [] : [[rule.path, rule.within] as const]),
     ]);
   }
