@@ -113,7 +113,7 @@ export interface SessionPorts {
   specOf(owner: SessionOwner): SessionTarget | undefined;
   /** Variables with which `${VAR}` is resolved at connect time. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Absolute path of the project, told to local servers as a variable. Default: they are told none. */
+  /** Absolute path of the project, which local servers get as a variable. Default: they get none. */
   readonly projectRoot?: string;
   readonly clock: Clock;
   readonly registry: {

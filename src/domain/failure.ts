@@ -51,7 +51,7 @@ export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
 
 /** What a start needs and only the user can provide. */
 export interface Missing {
-  /** `reference`: it refers to what nobody here can provide. */
+  /** `reference`: it refers to what this host cannot provide. */
   readonly what: 'variable' | 'command' | 'input' | 'password' | 'reference';
   readonly name: string;
 }

@@ -1,7 +1,7 @@
 /**
  * Keeps numbers as they were written on their way through the SDK, which copies what it receives and writes
  * JSON itself. Copies get the number texts of their originals. What the SDK writes contains marks in place of
- * such numbers, and whoever passes that text on replaces them.
+ * such numbers, which are replaced when that text is passed on.
  */
 
 import { randomUUID } from 'node:crypto';

@@ -61,7 +61,7 @@ export interface TroupeParts extends ReplaceableParts {
   readonly generationKey?: () => Promise<Buffer>;
   /** Reads the variable names in gated servers' files. Default: they are not read, and no approval binds to them. */
   readonly readEnvFileNames?: ReadEnvFileNames;
-  /** Looks up files that decide what package runners run. Default: nobody looks, and no approval binds to them. */
+  /** Looks up files that decide what package runners run. Default: they are not looked up, and no approval binds to them. */
   readonly folderLookup?: FolderLookup;
   /** Stores the omitted parts of results. Default: they are not stored. */
   readonly resultFiles?: ResultFiles;

@@ -139,7 +139,7 @@ describe('numbers in "env" and "headers"', () => {
     expect(await generation('"1.10"')).toBe(before);
   });
 
-  it('are refused in an object of the host, where nobody wrote them', () => {
+  it('are refused in an object of the host, which has no source text', () => {
     const settings = { mcpServers: { a: { command: 'x', env: { V: 1.1 } } } };
     const { document } = parseSettings(JSON.stringify(settings), { ...origin, scope: 'api' });
     expect(document?.servers[0]?.desired.invalid?.message).toContain('text in quotes');

@@ -62,7 +62,7 @@ async function started(
 
 describe('a local server', () => {
   it.each(['user', 'managed'])(
-    'of %s settings starts in the home, and is told of the project',
+    'of %s settings starts in the home, and gets the path of the project',
     async (scope) => {
       const here = places();
       const { cwd, project } = await started(here, {}, { scope });

@@ -195,7 +195,7 @@ export function statusDetails(
   isDetailed = false,
 ): string[] {
   const { source, usage } = server;
-  // Of a ready server, it is of the past, and nobody says since when.
+  // A ready server's last error is over, and its time is not known.
   const lastError = isDetailed || server.state !== 'ready' ? server.lastError : undefined;
   const detail = <Value>(value: Value): Value | undefined => (isDetailed ? value : undefined);
   const isClosed = server.circuit === 'closed';

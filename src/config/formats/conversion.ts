@@ -40,7 +40,7 @@ export interface ConversionContext {
   readonly file?: string;
   /** Whether it can only be of ours, so that a name or key that is unknown is a mistake. */
   readonly isOwn?: boolean;
-  /** Whether it is the host's object, whose numbers nobody wrote as text. */
+  /** Whether it is the host's object, whose numbers have no source text. */
   readonly isHostObject?: boolean;
 }
 

@@ -148,7 +148,7 @@ function nameOf(word: string): string {
   return programOf(word).toLowerCase();
 }
 
-/** Splits what a shell would split, and more: a word too many is a file that is looked for in vain. */
+/** Splits what a shell would split, and more: a word too many only looks for a file that does not exist. */
 function wordsOf(texts: readonly string[]): readonly string[] {
   return texts
     .flatMap((text) => text.split(/[\s;&|()'"`<>=]+/u, maxWords))

@@ -41,7 +41,7 @@ describe('what an entry may have wrong', () => {
     ['no connection', { code: 'ERA_NEGOTIATION_FAILED', wasConnected: false }, undefined],
     ['an exit', { code: 'ERA_NEGOTIATION_FAILED', exitCode: 1 }, undefined],
     ['a signal', { code: 'ERA_NEGOTIATION_FAILED', signal: 'SIGKILL' }, undefined],
-  ])('is told from %s', (_what, seen, suspect, message) => {
+  ])('is distinguished from %s', (_what, seen, suspect, message) => {
     const given = { phase: 'initialize' as const, message: refusal, address: at };
     const failed = classifyFailure({ ...given, ...(seen as object) });
     expect(failed.suspect).toBe(suspect);

@@ -86,7 +86,7 @@ describe('an input that is asked for', () => {
     await troupe.waitFor('one', 'ready');
   });
 
-  it('where nobody can be asked is not startable at once', async () => {
+  it('where no user can be asked is not startable at once', async () => {
     const { troupe, starts } = await start({}, false);
     const { reason, action } = await troupe.waitFor('one', 'failed');
     expect(reason).toBe('notStartable');
