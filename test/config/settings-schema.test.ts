@@ -416,6 +416,19 @@ describe('the editor schema', () => {
     );
   });
 
+  it.each(['headers', 'oauth'])(
+    'refuses an empty "%s" of a local server, as the parser does',
+    (key) => {
+      const found = [...foreignTypes, undefined].flatMap((type) => {
+        const entry = { ...(type !== undefined && { type }), command: 'npx', [key]: {} };
+        return refusedByParser(JSON.stringify({ mcpServers: { db: entry } })) === undefined
+          ? [entry]
+          : [];
+      });
+      expect(found).toEqual([]);
+    },
+  );
+
   it.each(['troupe', 'server'] as const)(
     'agrees with the parser on every policy value of a %s',
     (reach) => {

@@ -69,8 +69,8 @@ export const foreignOAuthKeys: readonly string[] = [...parts.keys()];
 /** Converts an object of login settings, or false. */
 export const logIn: KeyRule = unless(null, (member, draft) => {
   const { node } = member;
-  // Of another kind than an object or false, the entry's parser refuses it.
-  if (node.kind !== 'object') draft.put('oauth', node, member);
+  // The entry's parser judges a value without parts: false, an empty object, or a wrong kind.
+  if (membersOf(node).length === 0) draft.put('oauth', node, member);
   for (const written of membersOf(node)) {
     const part = draft.placed(member, withPort(written, node));
     const isOurs = oauthKeys.includes(part.name);
@@ -110,7 +110,7 @@ const auth: KeyRule = (member, draft) => {
   const word = textOf(member.node) ?? textAt(member.node, 'type');
   if (member.node.kind === 'object') {
     const members = member.node.members.filter(({ name }) => name !== 'type');
-    logIn({ ...member, node: { ...member.node, members } }, draft);
+    if (members.length > 0) logIn({ ...member, node: { ...member.node, members } }, draft);
   }
   // A login needs no key: the server demands it.
   if (word === 'oauth' || (word === undefined && member.node.kind === 'object')) return;

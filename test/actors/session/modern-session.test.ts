@@ -11,6 +11,7 @@ import { createSessionActors, type SessionActors } from '../../../actors/session
 import type { SessionPorts } from '../../../actors/session/ports.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';
 import type { CallFailure, SessionRequest } from '../../../src/domain/session.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { startCountingPeer } from '../../fixtures/counting-peer.ts';
 import { createSampleServer } from '../../fixtures/sample-mcp-server.mjs';
 import { type Bench, callOptions, createBench } from './bench.ts';
@@ -173,7 +174,9 @@ describe('an opening session', () => {
     ['legacy', []],
   ] as const)('reports what its process may exit on: era %s', async (era, reported) => {
     const sent: string[] = [];
-    await ready(createBench(local('both', era), reportingTo(sent))());
+    // The probe has the time that the process needs to start.
+    const clock = new VirtualClock();
+    await ready(createBench(local('both', era), reportingTo(sent))({ clock }));
     expect(sent).toEqual(reported);
   });
 
