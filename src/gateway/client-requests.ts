@@ -48,8 +48,6 @@ type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
 export interface ClientIdentity {
   /** The subject of the client's access token, if it has one. */
   readonly user?: string;
-  /** Whether it carries no token at all. */
-  readonly isAnonymous?: boolean;
 }
 
 export class ClientRequests {
@@ -58,7 +56,6 @@ export class ClientRequests {
   readonly #server: Pick<Server, 'getClientCapabilities'>;
   /** The subject of the client's access token. */
   readonly #user: string | undefined;
-  readonly #isAnonymous: boolean;
   /** Requests in progress, with their server's name. */
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
@@ -70,10 +67,9 @@ export class ClientRequests {
     gateway: Gateway,
     era: 'legacy' | 'modern',
     server: Pick<Server, 'getClientCapabilities'>,
-    { user, isAnonymous = false }: ClientIdentity,
+    { user }: ClientIdentity,
   ) {
     this.#user = user;
-    this.#isAnonymous = isAnonymous;
     this.#gateway = gateway;
     this.#era = era;
     this.#server = server;
@@ -321,13 +317,13 @@ export class ClientRequests {
     return call;
   }
 
-  /** The client that is asked; a modern one has a new connection for each request. */
+  /**
+   * The client that is asked. A modern one has a new connection for each request over HTTP, so its requests are
+   * linked only if a token proves whose they are: anybody can send its name and version.
+   */
   #questionsOf(envelope: Readonly<Record<string, unknown>> | undefined): ClientQuestions {
-    if (this.#era === 'legacy') return this.#questions;
-    const info = envelope?.[CLIENT_INFO_META_KEY];
-    // Without a token, only what it says of itself links its requests.
-    if (this.#isAnonymous && info === undefined) return this.#questions;
-    return this.#gateway.sessionless.of(this.#user, info);
+    if (this.#era === 'legacy' || this.#user === undefined) return this.#questions;
+    return this.#gateway.sessionless.of(this.#user, envelope?.[CLIENT_INFO_META_KEY]);
   }
 
   /** The client as one that opens the page of a login; undefined if it cannot. */

@@ -149,12 +149,7 @@ class GatewayRequests {
     const modern = createMcpHandler(
       async ({ authInfo, requestInfo }) => {
         const user = authInfo?.extra?.['user'];
-        const isAnonymous = rules.token === undefined && rules.oauth === undefined;
-        const connection = {
-          ...sessionless,
-          isAnonymous,
-          ...(typeof user === 'string' && { user }),
-        };
+        const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
         const isIntroduction = requestInfo?.headers.get('mcp-method') === 'server/discover';
         const identity = await gateway.identity(isIntroduction);
         return new GatewayClient(gateway, identity, 'modern', connection).protocol;

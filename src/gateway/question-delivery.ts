@@ -73,23 +73,33 @@ export class ClientQuestions implements QuestionClient {
   }
 }
 
-// More programs than use one gateway; a forgotten one counts as another client of its user.
-const maxSessionless = 256;
+// A forgotten one counts as another client of its user.
+const maxClients = 256;
+// More programs than one user runs; no user's requests make another's clients forgotten.
+const maxClientsOfUser = 32;
 
-/** The clients without a session, which are distinguished by what their requests say of them. */
+/** The clients without a session, by their user's token and what their requests say of them. */
 export class SessionlessClients {
   /** The longest unused first. */
   readonly #known = new Map<string, ClientQuestions>();
 
   /** The client with this name and version, of this user. */
-  of(user: string | undefined, info: unknown): ClientQuestions {
+  of(user: string, info: unknown): ClientQuestions {
     const { name, version } = isRecord(info) ? info : {};
-    const key = digestOf([user ?? null, name ?? null, version ?? null]);
-    const client = this.#known.get(key) ?? new ClientQuestions(user);
+    const key = digestOf([user, name ?? null, version ?? null]);
+    const known = this.#known.get(key);
+    if (known === undefined) this.#makeRoom(user);
+    const client = known ?? new ClientQuestions(user);
     this.#known.delete(key);
     this.#known.set(key, client);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > maxSessionless && oldest !== undefined) this.#known.delete(oldest);
     return client;
+  }
+
+  /** Forgets the longest unused one, of the same user if there is one. */
+  #makeRoom(user: string): void {
+    const own = [...this.#known].filter(([, client]) => client.user === user);
+    const isFull = this.#known.size >= maxClients || own.length >= maxClientsOfUser;
+    const [oldest] = own.length > 0 ? own : this.#known;
+    if (isFull && oldest !== undefined) this.#known.delete(oldest[0]);
   }
 }

@@ -136,16 +136,26 @@ describe('clients without a session', () => {
       clients.of('ada', undefined),
     ])
       expect(other).not.toBe(ada);
-    expect(clients.of(undefined, undefined)).toBe(clients.of(undefined, undefined));
+    expect(clients.of('ada', undefined)).toBe(clients.of('ada', undefined));
   });
 
-  it('are forgotten beyond a limit, the longest unused first', () => {
+  it("are forgotten beyond a limit, the longest unused first, and only a user's own", () => {
     const clients = new SessionlessClients();
-    const [first, second] = [clients.of('first', undefined), clients.of('second', undefined)];
-    for (let count = 0; count < 255; count += 1) {
-      clients.of(`user ${count}`, undefined);
-      expect(clients.of('first', undefined)).toBe(first);
+    const named = (name: string) => clients.of('ada', { name });
+    const bob = clients.of('bob', undefined);
+    const [first, second] = [named('first'), named('second')];
+    for (let count = 0; count < 300; count += 1) {
+      named(`client ${count}`);
+      expect(named('first')).toBe(first);
     }
-    expect(clients.of('second', undefined)).not.toBe(second);
+    expect(named('second')).not.toBe(second);
+    expect(clients.of('bob', undefined)).toBe(bob);
+  });
+
+  it('are forgotten beyond a limit for all users, the longest unused first', () => {
+    const clients = new SessionlessClients();
+    const first = clients.of('user 0', undefined);
+    for (let count = 1; count <= 256; count += 1) clients.of(`user ${count}`, undefined);
+    expect(clients.of('user 0', undefined)).not.toBe(first);
   });
 });

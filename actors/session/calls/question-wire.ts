@@ -53,6 +53,8 @@ interface OpenQuestion {
   readonly controller: AbortController;
   /** The requests that it may belong to; it is withdrawn with the last of them. */
   readonly calls: Set<WireCall>;
+  /** Whether it belonged to one call only when it arrived. */
+  readonly isCertain: boolean;
   readonly elicitationId: string | undefined;
   /**
    * `withdrawn`: the server cancelled the question. `completed`: the server reports that the user
@@ -102,7 +104,7 @@ export class QuestionWire {
       leftAt: undefined,
       isStopped: false,
       get isAsking() {
-        return [...open].some(({ calls }) => calls.size === 1);
+        return [...open].some(({ isCertain }) => isCertain);
       },
     };
     let id = -1;
@@ -191,6 +193,7 @@ export class QuestionWire {
     const question: OpenQuestion = {
       controller,
       calls: new Set(callsOf(owner)),
+      isCertain: owner.type === 'call',
       elicitationId,
       end: undefined,
     };
@@ -277,7 +280,8 @@ function partyOf(owner: QuestionOwner<WireCall>): QuestionParty | undefined {
 const reasons: Readonly<Record<Unattributed, string>> = {
   noCall: 'no call is in flight, so it belongs to no caller',
   onlyAbandoned: 'the callers that it may belong to no longer wait',
-  severalClients: 'calls of several clients are in flight, and the question does not name its call',
+  severalClients:
+    'calls that may be of several clients are in flight, and the question does not name its call',
   abandonedByOther: 'it may belong to an abandoned call of another client',
 };
 

@@ -8,8 +8,8 @@
  * evidence: its progress token, for example, is the server's own.
  *
  * Between clients of one user, two kinds of calls do not count: an abandoned call once the server has
- * read that, because the protocol requires it to stop then, and a call that waits for the answer to
- * its own question.
+ * read that, because the protocol requires it to stop then, and, beside a call that has no open
+ * question, one that waits for the answer to its own question.
  */
 
 /** How long an abandoned call may still ask, because no call lasts longer. */
@@ -87,7 +87,7 @@ export class AskingCalls<Call extends AskingCall> {
     const isOver = (call: AskingCall): boolean =>
       user !== undefined &&
       call.user === user &&
-      (call.leftAt === undefined ? call.isAsking : call.isStopped);
+      (call.leftAt === undefined ? call.isAsking && !first.isAsking : call.isStopped);
     const possible = all.filter((call) => !isOther(call) || !isOver(call));
     const others = possible.filter(isOther);
     if (others.length > 0)

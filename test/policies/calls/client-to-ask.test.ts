@@ -73,6 +73,8 @@ describe('a question that does not name its call', () => {
     ['client', [asking(bob, 'us'), waiting(bob, 'us')]],
     ['severalClients', [asking(ada, 'us'), asking(bob, 'us'), waiting(ada, 'us'), waiting(bob)]],
     ['severalClients', [asking(ada), waiting(bob)]],
+    ['severalClients', [asking(ada, 'us'), asking(bob, 'us')]],
+    ['client', [asking(ada, 'us'), asking(ada, 'us')]],
   ])(
     'belongs to %s beside calls of one user that are over or wait for an answer (%j)',
     (owner, made) => {

@@ -153,6 +153,22 @@ it.each([
   },
 );
 
+it('a call may still ask if the open question may have been of an abandoned call', async () => {
+  const bench = await questionBench();
+  const [ada, bob] = [{ ...ofUs }, { ...ofUs }];
+  const abort = new AbortController();
+  void bench.call('given up', { signal: abort.signal, party: { ...bob, client: bob } });
+  void bench.call('work', { party: { ...bob, client: bob } });
+  await bench.ask(1, 'elicitation/create', nameForm);
+  abort.abort();
+  await turn();
+  const [ping] = bench.sent('ping');
+  bench.transport.receive({ jsonrpc: '2.0', id: ping?.id, result: {} });
+  void bench.call('other work', { party: { ...ada, client: ada } });
+  await bench.ask(2, 'elicitation/create', nameForm);
+  expect(bench.asked.map(({ party }) => party?.onQuestion !== undefined)).toEqual([true, false]);
+});
+
 it('no ping is sent without a user, over HTTP, or after an answer', async () => {
   for (const [kind, client] of [
     ['stdio', { onQuestion: () => undefined }],
@@ -193,7 +209,9 @@ it('a failed call says why its question was not answered', async () => {
   const several = [call({ ...ofUs }), call({ ...ofUs })];
   await ask(2);
   expect(bench.toldTo(2)).toMatchObject({
-    message: expect.stringContaining('declined: calls of several clients are in flight'),
+    message: expect.stringContaining(
+      'declined: calls that may be of several clients are in flight',
+    ),
   });
   await fail(1);
   await fail(2);
