@@ -39,6 +39,7 @@ import {
   SettingError,
   type SpecValues,
 } from '../values/target.ts';
+import { findValues } from './approved-values.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 import { type Client, createClient, type News } from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
@@ -325,12 +326,13 @@ export class Opening {
   }
 
   /** Resolves values; a session that ends in the meantime does not wait. */
-  async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
+  async #find(target: SessionTarget): Promise<SpecValues | undefined> {
+    const { spec, envFileNames } = target;
     const { values } = this.#ports;
     if (spec.type === 'memory' || values?.isNeededFor(spec) !== true) return undefined;
     const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
     try {
-      this.#finding = values.find(spec, this.#id.server);
+      this.#finding = findValues(spec, target, this.#id, this.#ports);
       const found = await this.#finding;
       this.#finding = undefined;
       const foreign = isBound ? nameNotApproved(found.fileEnv, envFileNames) : undefined;
@@ -361,14 +363,14 @@ export class Opening {
 
   /** Returns functions that fetch the headers again; none if no value can change. */
   #freshHeaders({ headers }: HttpEndpoint): Partial<ReturnType<typeof createFreshHeaders>> {
-    const { spec } = this.#target as SessionTarget;
+    const { spec, folder } = this.#target as SessionTarget;
     const { values, env, clock } = this.#ports;
     if (spec.type === 'stdio' || spec.type === 'memory') return {};
     const part = headersOnly(spec);
     if (values?.isNeededFor(part) !== true && !hasHeaderReferences(part)) return {};
     const read = async (reason: HeadersReason): Promise<HttpEndpoint['headers']> => {
-      const found = await values?.find(part, this.#id.server, reason);
-      const again = resolveSpec(part, env, { ...(found && { values: found }) });
+      const found = await findValues(part, { spec, folder }, { ...this.#id, reason }, this.#ports);
+      const again = resolveSpec(part, env, { values: found });
       if (!('endpoint' in again)) return headers;
       this.#addSecrets(again.secrets);
       return again.endpoint.headers;
@@ -381,14 +383,14 @@ export class Opening {
 
   /** Returns a function that reads the values of the login again; none if no value can change. */
   #freshLogIn(): Pick<HttpEndpoint, 'readOAuth'> {
-    const { spec } = this.#target as SessionTarget;
+    const { spec, folder } = this.#target as SessionTarget;
     const { values, env } = this.#ports;
     if (spec.type === 'stdio' || spec.type === 'memory' || !spec.oauth) return {};
     const part = logInOnly(spec);
     if (values?.isNeededFor(part) !== true) return {};
     return {
       readOAuth: async () => {
-        const found = await values.find(part, this.#id.server);
+        const found = await findValues(part, { spec, folder }, this.#id, this.#ports);
         const again = resolveSpec(part, env, { values: found });
         this.#addSecrets(again.secrets);
         return 'endpoint' in again && again.endpoint.oauth ? again.endpoint.oauth : undefined;

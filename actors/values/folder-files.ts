@@ -1,9 +1,12 @@
-/** Looks up the files of a folder that decide what a package runner runs there. */
+/**
+ * Looks up the files of a folder that decide what a package runner runs there: one that starts a server,
+ * or one whose output is a value.
+ */
 
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { StdioSpec } from '../../src/domain/server-spec.ts';
+import type { ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import type { FolderFile } from '../../src/domain/settings.ts';
 import {
   decidingPart,
@@ -18,21 +21,21 @@ import { SettingError } from './setting-error.ts';
 
 /** Looks up files with the variables of one troupe. */
 export interface FolderLookup {
-  /** Returns whether a server starts a package runner. */
-  concerns(spec: StdioSpec): boolean;
-  read(spec: StdioSpec, scope: FolderScope, seen?: SeenFiles): ReturnType<typeof folderFilesOf>;
+  /** Returns whether a package runner starts a server or gives it a value. */
+  concerns(spec: ServerSpec): boolean;
+  read(spec: ServerSpec, scope: FolderScope, seen?: SeenFiles): ReturnType<typeof folderFilesOf>;
   /** Lists the paths at which such files may appear. */
-  places(spec: StdioSpec, scope: FolderScope): readonly string[];
+  places(spec: ServerSpec, scope: FolderScope): readonly string[];
 }
 
 export function createFolderLookup(variables: Variables): FolderLookup {
-  // Every reading asks about every local server, and nearly all specs are those of the last.
-  const known = new WeakMap<StdioSpec, boolean>();
+  // Every reading asks about every server, and nearly all specs are those of the last.
+  const known = new WeakMap<ServerSpec, boolean>();
   return {
     concerns(spec) {
-      const isRunner = known.get(spec) ?? startsOf(spec, variables) !== undefined;
-      known.set(spec, isRunner);
-      return isRunner;
+      const hasRunner = known.get(spec) ?? runsOf(spec, variables, '').length > 0;
+      known.set(spec, hasRunner);
+      return hasRunner;
     },
     read: (spec, scope, seen) => folderFilesOf(spec, variables, scope, seen),
     places: (spec, scope) => folderPlacesOf(spec, variables, scope),
@@ -57,38 +60,29 @@ const maxNames = 2_000;
 const maxModules = 500;
 
 /**
- * Digests every such file that exists, sorted by path; none if the command is no package runner, or
- * does not start in the project. Never rejects.
+ * Digests every such file that exists, sorted by path; none if no command is a package runner, or none
+ * starts in the project. Never rejects.
  */
 async function folderFilesOf(
-  spec: StdioSpec,
+  spec: ServerSpec,
   variables: Variables,
   scope: FolderScope,
   seen: SeenFiles = new Map(),
 ): Promise<readonly FolderFile[]> {
-  const { reads, starts } = startsOf(spec, variables) ?? {};
-  if (reads === undefined || starts === undefined) return [];
-  // A link in the project is never followed out of it, also for the user's own servers.
-  const confinesOf = (place: string): string | undefined =>
-    scope.isConfined || isWithin(place, scope.projectRoot) ? scope.projectRoot : undefined;
-  const places = await Promise.all(starts.map((start) => placeOf(start, scope)));
-  const base = places[0] ?? starts[0];
   const found = new Map<string, string>();
-  const note = (file: string, digest: string | undefined): void => {
-    const shown = path.relative(base, file).replaceAll(path.sep, '/');
-    if (digest !== undefined) found.set(shown, digest);
-  };
-  const folders = places.filter((place) => place !== undefined);
-  for (const folder of folders) {
-    if (reads.hasModules)
-      for (const file of await modulesIn(folder, confinesOf(folder))) note(file, 'module');
-    for (const place of filesOf(folder, reads, scope, variables)) {
-      const { file, name } = place;
-      const within = confinesOf(file);
-      const key = JSON.stringify([within, file, name === manifest ? reads.manifestKeys : name]);
-      const digest = seen.get(key) ?? digestAt(place, reads, within);
-      seen.set(key, digest);
-      note(file, await digest);
+  let base: string | undefined;
+  for (const { reads, starts } of runsOf(spec, variables, scope.projectRoot)) {
+    const places = await Promise.all(starts.map((start) => placeOf(start, scope)));
+    const from = places[0] ?? starts[0];
+    base ??= from;
+    for (const folder of places) {
+      if (folder === undefined) continue;
+      for (const [file, digest] of await digestsIn(folder, { reads, scope, variables, seen })) {
+        const shown = path.relative(base, file).replaceAll(path.sep, '/');
+        const known = found.get(shown);
+        // Two runners may read different parts of one file.
+        found.set(shown, known === undefined || known === digest ? digest : hashOf(known, digest));
+      }
     }
   }
   return [...found]
@@ -96,31 +90,65 @@ async function folderFilesOf(
     .sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
+/** Digests what a runner reads of one folder and of those above it, by absolute path. */
+async function digestsIn(
+  folder: string,
+  {
+    reads,
+    scope,
+    variables,
+    seen,
+  }: {
+    readonly reads: FolderReads;
+    readonly scope: FolderScope;
+    readonly variables: Variables;
+    readonly seen: SeenFiles;
+  },
+): Promise<ReadonlyMap<string, string>> {
+  // A link in the project is never followed out of it, also for the user's own servers.
+  const confinesOf = (place: string): string | undefined =>
+    scope.isConfined || isWithin(place, scope.projectRoot) ? scope.projectRoot : undefined;
+  const modules = reads.hasModules ? await modulesIn(folder, confinesOf(folder)) : [];
+  const found = new Map(modules.map((file) => [file, 'module']));
+  for (const place of filesOf(folder, reads, scope, variables)) {
+    const { file, name } = place;
+    const within = confinesOf(file);
+    const key = JSON.stringify([within, file, name === manifest ? reads.manifestKeys : name]);
+    const reading = seen.get(key) ?? digestAt(place, reads, within);
+    seen.set(key, reading);
+    const digest = await reading;
+    if (digest !== undefined) found.set(file, digest);
+  }
+  return found;
+}
+
 const manifest = 'package.json';
 
 function folderPlacesOf(
-  spec: StdioSpec,
+  spec: ServerSpec,
   variables: Variables,
   scope: FolderScope,
 ): readonly string[] {
-  const { reads, starts = [] } = startsOf(spec, variables) ?? {};
-  if (reads === undefined) return [];
-  return starts
-    .filter((start) => isWithin(start, scope.projectRoot))
-    .flatMap((start) => filesOf(start, reads, scope, variables).map(({ file }) => file));
+  return runsOf(spec, variables, scope.projectRoot).flatMap(({ reads, starts }) =>
+    starts
+      .filter((start) => isWithin(start, scope.projectRoot))
+      .flatMap((start) => filesOf(start, reads, scope, variables).map(({ file }) => file)),
+  );
 }
 
 /** @throws SettingError if what decides in the folder is not what was approved */
 export async function assertFolderFiles(
-  spec: StdioSpec,
+  spec: ServerSpec,
   variables: Variables,
   { approved, ...scope }: FolderScope & { readonly approved: readonly FolderFile[] },
 ): Promise<void> {
   const found = await folderFilesOf(spec, variables, scope);
   const difference = differenceOf(found, approved);
   if (difference === undefined) return;
+  const runners = runsOf(spec, variables, scope.projectRoot).map(({ runner }) => runner);
+  const shown = [...new Set(runners)].map((runner) => `"${printableLine(runner, 200)}"`);
   throw new SettingError(
-    `The folder of "${spec.command}" ${difference}; the server was not started.`,
+    `The folder of ${shown.join(' and ')} ${difference}; nothing was started there.`,
   );
 }
 
@@ -142,18 +170,41 @@ function differenceOf(
   return `no longer has ${printableLine(gone, 200)}, as it was approved`;
 }
 
-function startsOf(
-  { command, args, cwd, values }: StdioSpec,
-  variables: Variables,
-): { readonly reads: FolderReads; readonly starts: readonly [string, ...string[]] } | undefined {
+/** A package runner, and the folders in which it may look. */
+interface Run {
+  readonly runner: string;
+  readonly reads: FolderReads;
+  readonly starts: readonly [string, ...string[]];
+}
+
+function runsOf(spec: ServerSpec, variables: Variables, projectRoot: string): readonly Run[] {
+  if (spec.type === 'memory') return [];
+  const { commands = [], commandFolder = projectRoot } = spec.values ?? {};
+  return [
+    ...(spec.type === 'stdio' ? runOf(lineOf(spec, variables)) : []),
+    ...commands.flatMap(({ words }) => runOf({ words, folder: commandFolder })),
+  ];
+}
+
+interface Line {
+  readonly words: readonly string[];
+  readonly folder: string;
+}
+
+function lineOf({ command, args, cwd, values }: StdioSpec, variables: Variables): Line {
   const expanded = (text: string): string => {
     const expansion = values?.literal === true ? undefined : expandVariables(text, variables);
     return expansion !== undefined && 'value' in expansion ? expansion.value : text;
   };
-  const reads = folderReadsOf(expanded(command), args.map(expanded));
-  if (reads === undefined) return undefined;
-  const start = path.resolve(expanded(cwd));
-  return { reads, starts: [start, ...reads.folders.map((folder) => path.resolve(start, folder))] };
+  return { words: [command, ...args].map(expanded), folder: expanded(cwd) };
+}
+
+function runOf({ words: [runner = '', ...args], folder }: Line): readonly Run[] {
+  const reads = folderReadsOf(runner, args);
+  if (reads === undefined) return [];
+  const start = path.resolve(folder);
+  const others = reads.folders.map((other) => path.resolve(start, other));
+  return [{ runner, reads, starts: [start, ...others] }];
 }
 
 /** Returns a start folder without links; undefined if it is not in the project. */

@@ -58,7 +58,7 @@ export function isFolderApproved({ gated, policy }: DesiredServer): boolean {
   return gated || policy.approval.folderFiles === 'ask';
 }
 
-/** Adds to each server that starts a package runner in the project the files that decide what it runs. */
+/** Adds to each server for which a package runner starts in the project the files that decide what it runs. */
 export async function withFolderFiles<Reading extends MergedSettings>(
   reading: Reading,
   lookup: FolderLookup | undefined,
@@ -70,13 +70,12 @@ export async function withFolderFiles<Reading extends MergedSettings>(
   const found = new Map<DesiredServer, DesiredServer>();
   const lookUp = async (desired: DesiredServer): Promise<void> => {
     const spec = specs.get(desired.generation);
-    if (spec?.type !== 'stdio' || !lookup.concerns(spec)) return;
+    if (spec === undefined || !lookup.concerns(spec)) return;
     const files = await lookup.read(spec, folderScopeOf(desired, projectRoot), seen);
     if (files.length === 0) return;
     found.set(desired, { ...desired, folderFiles: files });
   };
-  const local = settings.servers.filter((it) => it.transport === 'stdio' && isFolderApproved(it));
-  await Promise.all(local.map(lookUp));
+  await Promise.all(settings.servers.filter(isFolderApproved).map(lookUp));
   if (found.size === 0) return reading;
   const servers = settings.servers.map((desired) => found.get(desired) ?? desired);
   return { ...reading, settings: { ...settings, servers } };

@@ -52,7 +52,7 @@ function clone(): Clone {
     mkdirSync(path.dirname(at('project', file)), { recursive: true });
     writeFileSync(at('project', file), text, { mode });
   };
-  const script = `#!/bin/sh\necho ran >> '${marker}'\nexec '${process.execPath}' '${server}'\n`;
+  const script = `#!/bin/sh\necho ran >> '${marker}'\n[ "$1" = token ] && exec echo secret\nexec '${process.execPath}' '${server}'\n`;
   // Runners that are not on this machine: whatever they would read, they have run.
   for (const name of ['bunx', 'pnpm', 'yarn', 'uvx', 'uv', 'deno', 'pipx', 'dnx']) {
     writeFileSync(at('bin', name), script);
@@ -375,6 +375,49 @@ describe('a server of the user’s own that starts a package runner', patience, 
     const troupe = there.start({ command: 'yarn', args: ['dlx', 'good-server'], policy });
     await troupe.waitFor('good', 'ready');
     expect(troupe.approvals()).toEqual([]);
+  });
+});
+
+/** A server that the host passes, whose relative paths begin in the project, with values from commands. */
+function hosted(there: Clone, server: Readonly<Record<string, unknown>>): Troupe {
+  const { sources: _, ...options } = there.options({ command: 'unused' }, 'user');
+  const settings = { mcpServers: { good: server }, mcp: { commandValues: true } };
+  const troupe = createTroupe({ ...options, bare: true, settings });
+  onTestFinished(() => troupe.stop());
+  return troupe;
+}
+
+describe('a command that gives a value, and is a package runner', patience, () => {
+  it('does not run in a clone before an approval names what it reads', async () => {
+    const there = clone();
+    plantProgram(there);
+    there.plant('.npmrc', 'script-shell=./evil.sh\n');
+    const url = 'http://127.0.0.1:9/mcp';
+    const troupe = hosted(there, { url, headersCommand: 'npx good-server' });
+    const listed = ['.npmrc', 'node_modules', 'node_modules/.bin'];
+    expect(await waiting(there, troupe)).toEqual(waitingFor(...listed));
+    expect(troupe.approvals()[0]?.warnings).toContainEqual(
+      expect.stringContaining('a command that gives one of its values runs in this project'),
+    );
+  });
+
+  it('is bound to these files at each run', async () => {
+    const there = clone();
+    const env = { TOKEN: '!bunx token' };
+    const good = { command: process.execPath, args: [server], env, era: 'legacy' };
+    const troupe = hosted(there, good);
+    await troupe.waitFor('good', 'ready');
+    expect(troupe.approvals()).toEqual([]);
+    rmSync(there.marker);
+    there.plant('bunfig.toml', 'preload = ["./evil.ts"]');
+    troupe.send({ type: 'server.restart', server: 'good' });
+    expect(await waiting(there, troupe)).toEqual(waitingFor('bunfig.toml'));
+    expect(troupe.status('good')?.lastError?.message).toContain(
+      'The folder of "bunx" has bunfig.toml, which was not approved',
+    );
+    troupe.send({ type: 'approval.grant', server: 'good' });
+    await troupe.waitFor('good', 'ready');
+    expect(existsSync(there.marker)).toBe(true);
   });
 });
 

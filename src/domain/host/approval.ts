@@ -134,8 +134,8 @@ export interface ApprovalRequest {
   /** Names of the variables currently in that file. Absent if it cannot be read. */
   readonly envFileNames?: readonly string[];
   /**
-   * Files that decide what a package runner runs, relative to `cwd`: configuration, packages and
-   * modules. Their content is approved; of a folder, its presence.
+   * Files that decide what a package runner runs, relative to the folder in which it starts, usually
+   * `cwd`: configuration, packages and modules. Their content is approved; of a folder, its presence.
    */
   readonly folderFiles?: readonly string[];
   readonly url?: string;

@@ -85,7 +85,10 @@ function shown(
   { source, envFileNames, folderFiles }: DesiredServer,
 ): Partial<ApprovalRequest> {
   if (spec.type === 'memory') return {};
-  const values = { values: approvalValuesOf(spec, source.scope) };
+  const values = {
+    ...defined({ folderFiles: folderFiles?.map(({ path }) => path) }),
+    values: approvalValuesOf(spec, source.scope),
+  };
   if (spec.type !== 'stdio') {
     const host = disguisedHost(spec.url)?.host;
     const leadsTo = host === undefined ? {} : { host };
@@ -100,11 +103,7 @@ function shown(
     args,
     cwd,
     envNames: Object.keys(env),
-    ...defined({
-      envFile,
-      envFileNames,
-      folderFiles: folderFiles?.map(({ path }) => path),
-    }),
+    ...defined({ envFile, envFileNames }),
     ...values,
   };
 }
@@ -114,6 +113,7 @@ function warningsOf(
   { desired, isLookedUp }: Pick<ApprovalCase, 'desired' | 'isLookedUp'>,
 ): readonly string[] {
   if (spec.type === 'memory') return [];
+  const ofOwn = desired.gated ? [] : [ownRunner(spec)];
   if (spec.type !== 'stdio') {
     const disguised = disguisedHost(spec.url);
     const ofHost =
@@ -122,13 +122,13 @@ function warningsOf(
         : [
             `the address reads "${disguised.written}" but leads to ${disguised.host}; approve only if that is the host you mean`,
           ];
-    return [...ofHost, ...reachWarnings(spec)];
+    return [...ofOwn, ...ofHost, ...reachWarnings(spec)];
   }
   const isMissing = isLookedUp && desired.executable === undefined;
   const isUnread =
     isLookedUp && spec.values?.envFile !== undefined && desired.envFileNames === undefined;
   return [
-    ...(desired.gated ? [] : [ownRunner(spec)]),
+    ...ofOwn,
     ...(isMissing ? [unknownProgram(spec, desired)] : []),
     ...(isUnread
       ? ['the variables file cannot be used at present; once it can, you need to approve again']
@@ -177,8 +177,11 @@ function shownProxy(proxy: string): string {
 }
 
 /** Why a server of the user's own settings needs approval. */
-function ownRunner({ cwd }: StdioSpec): string {
-  return `it is a server of your own, but it starts in ${cwd}, where the files that it reads decide what runs; if it needs nothing of this project, set its "cwd" to a folder of yours`;
+function ownRunner(spec: RemoteSpec | StdioSpec): string {
+  const own = 'it is a server of your own, but';
+  return spec.type === 'stdio' && spec.values?.commands === undefined
+    ? `${own} it starts in ${spec.cwd}, where the files that it reads decide what runs; if it needs nothing of this project, set its "cwd" to a folder of yours`
+    : `${own} a command that gives one of its values runs in this project, or it starts here itself, and the files that are read here decide what runs; let such a command name an installed program instead of a package runner`;
 }
 
 function unknownProgram(spec: StdioSpec, { source }: DesiredServer): string {

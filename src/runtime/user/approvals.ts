@@ -217,7 +217,7 @@ export class Approvals {
   #filesOf(desired: DesiredServer): ReadonlyMap<string, string | undefined> | undefined {
     const { parts, projectRoot, specs } = this.#ports;
     const spec = specs.get(desired.generation);
-    if (spec?.type !== 'stdio') return undefined;
+    if (spec === undefined || spec.type === 'memory') return undefined;
     const isRead = desired.gated && parts.readEnvFileNames !== undefined;
     const rule = isRead ? spec.values?.envFile : undefined;
     const places = parts.folderLookup?.places(spec, folderScopeOf(desired, projectRoot)) ?? [];

@@ -95,6 +95,25 @@ describe('the files that a package runner reads', () => {
     expect(found.map(({ path: file }) => file)).toEqual(['../.npmrc']);
   });
 
+  it('are those of every command that the server needs', async () => {
+    const there = place();
+    there.plant('package.json', '{ "scripts": { "x": "one" } }');
+    there.plant('sub/uv.toml');
+    const commands = [{ key: 'env.A', words: ['npx', 'y'] }];
+    const values = { commands };
+    const before = await there.files('npm run x', { values });
+    expect(before).toEqual(await there.files('npm run x'));
+    there.plant('package.json', '{ "scripts": { "x": "two" }, "bin": "y" }');
+    expect(await there.files('npm run x', { values })).not.toEqual(before);
+    const uv = [{ key: 'env.A', words: ['uvx', '${RUNNER}'] }];
+    const inSub = { values: { commands: uv, commandFolder: there.at('sub') } };
+    expect(Object.keys(await there.files('node x', inSub))).toEqual(['uv.toml']);
+    expect(Object.keys(await there.files('deno run x', inSub))).toEqual([
+      'package.json',
+      'sub/uv.toml',
+    ]);
+  });
+
   it('are counted without being read if they are no files', async () => {
     const there = place();
     execFileSync('mkfifo', [there.at('.npmrc')]);
