@@ -3,11 +3,11 @@
  * twice and no tool is shown twice.
  *
  * Entries of user and folder files are duplicates only if they are equal in every respect, except
- * for where they start if neither names a folder; a plugin's server yields to any server with the
- * same command or address. Two entries in one file are deliberate. A disabled, excluded or unapproved server never replaces another.
+ * for where they start if neither names a folder or a file in it; a plugin's server yields to any
+ * server with the same command or address. Two entries in one file are deliberate. A disabled, excluded or unapproved server never replaces another.
  */
 
-import type { ServerSpec } from '../domain/server-spec.ts';
+import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
 import {
   type DesiredServer,
   type Problem,
@@ -16,6 +16,7 @@ import {
   scopes,
 } from '../domain/settings.ts';
 import { digestOf, fingerprintOf } from '../policies/fingerprint.ts';
+import { dependsOnFolder } from './entry/folder-words.ts';
 import type { ParsedServer } from './entry/server-entry.ts';
 import { strengthOf } from './layers.ts';
 
@@ -55,10 +56,13 @@ function equalButForFolders(servers: readonly ParsedServer[]): ReturnType<typeof
   if (starts.size < 2) return [];
   // Few have the same command, and only their specs are hashed again.
   return groupsBy(free, signatureOf).flatMap((group) =>
-    groupsBy(group, ({ spec }) =>
-      spec?.type === 'stdio' ? fingerprintOf({ ...spec, cwd: '' }) : '',
-    ),
+    groupsBy(group, ({ spec }) => (spec?.type === 'stdio' ? unplacedFingerprintOf(spec) : '')),
   );
+}
+
+/** The generation of a server that names no folder, wherever it starts, unless that decides what it does. */
+function unplacedFingerprintOf(spec: StdioSpec): string {
+  return fingerprintOf({ ...spec, cwd: dependsOnFolder(spec) ? spec.cwd : '' });
 }
 
 function noteLosers(
@@ -96,22 +100,40 @@ function pluginOf({ desired }: ParsedServer): string | undefined {
 }
 
 /** Whether two entries have the same effect, however they are written. */
-export function isSameServer(one: DesiredServer, other: DesiredServer): boolean {
-  const isSameSwitch = one.enabled === other.enabled;
-  return isSameSwitch && one.generation === other.generation && effectOf(one) === effectOf(other);
+export function isSameServer(one: ParsedServer, other: ParsedServer): boolean {
+  return (
+    one.desired.enabled === other.desired.enabled &&
+    isSameConnection(one, other) &&
+    effectOf(one.desired) === effectOf(other.desired)
+  );
+}
+
+/** Whether two entries start the same program with the same files, or reach the same address. */
+export function isSameConnection(one: ParsedServer, other: ParsedServer): boolean {
+  const keys = connectionKeysOf(other);
+  return connectionKeysOf(one).some((key) => keys.includes(key));
+}
+
+/** Two entries with a key in common are the same connection. */
+export function connectionKeysOf({ desired, spec, isPlaced }: ParsedServer): readonly string[] {
+  const isOpen = spec?.type === 'stdio' && isPlaced === false && !dependsOnFolder(spec);
+  return [desired.generation, ...(isOpen ? [unplacedFingerprintOf(spec)] : [])];
 }
 
 function effectOf({ startup, handover, trust, tools, policy }: DesiredServer): string {
   return digestOf({ startup, handover, trust, tools, policy });
 }
 
-/** Identifies a server by its command or address alone. */
+/** Identifies a server by its command or address alone, and by the folder that its arguments lead into. */
 function signatureOf({ spec, desired }: ParsedServer): string {
   return spec === undefined ? desired.name : JSON.stringify(placeOfSpec(spec));
 }
 
 function placeOfSpec(spec: ServerSpec): readonly string[] {
-  if (spec.type === 'stdio') return ['stdio', spec.command, ...spec.args];
+  if (spec.type === 'stdio') {
+    const { command, args, cwd } = spec;
+    return ['stdio', command, ...args, ...(dependsOnFolder({ ...spec, env: {} }) ? [cwd] : [])];
+  }
   return spec.type === 'memory' ? ['memory', spec.server] : ['url', spec.url];
 }
 

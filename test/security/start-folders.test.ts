@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
 import { checkSettings } from '../../src/runtime/check-settings.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
+import { entries, layer, merged, verdicts } from '../config/layer.ts';
 
 interface Started {
   readonly cwd: string;
@@ -144,5 +145,56 @@ describe('a relative path of user settings', () => {
       ['mcpServers.own.args.2', '${workspaceFolder}/src'],
       ['mcpServers.own.args.3', '${workspaceFolder}/a b'],
     ]);
+  });
+});
+
+describe('equal entries that start in different folders', () => {
+  const node = (...args: readonly string[]) => ({ command: 'node', args });
+  it.each<[what: string, entry: object]>([
+    ['a script beside the file', node('server.js')],
+    ['a script without an ending', node('server')],
+    ['a script below', node('--no-warnings', 'dist/index.js')],
+    ['a path after a switch', { command: 'x', args: ['--root=./data'] }],
+    ['the folder itself', { command: 'npx', args: ['-y', 'files', '.'] }],
+    ['a program below', { command: 'bin/server' }],
+    ['a path in a variable', { command: 'x', env: { DATA: 'data/db.sqlite' } }],
+    ['a path that a default gives', { command: 'x', args: ['${DATA:-./data}'] }],
+    ['a package that is a path', { command: 'npx', args: ['-y', './server'] }],
+    ['a module', { command: 'python3', args: ['-m', 'server'] }],
+    ['what the folder declares', { command: 'uv', args: ['run', 'server'] }],
+    ['a folder of a container', { command: 'docker', args: ['run', '-v', './a:/a', 'x/y'] }],
+  ])('are two servers if they depend on it: %s', (_, entry) => {
+    // A plugin's server is compared without its variables.
+    for (const theirs of 'env' in entry
+      ? (['project'] as const)
+      : (['project', 'plugin'] as const)) {
+      const settings = merged([
+        layer('user', entries({ mine: entry })),
+        layer(theirs, entries({ theirs: entry })),
+      ]);
+      expect(settings.servers).toHaveLength(2);
+      expect(settings.problems).toEqual([]);
+    }
+    const inOneFolder = [
+      layer('project', entries({ a: entry })),
+      layer('workspace', entries({ b: entry })),
+    ];
+    expect(merged(inOneFolder).servers).toHaveLength(1);
+  });
+
+  it.each<[what: string, entry: object]>([
+    ['an absolute script', node('/opt/server.js', '--port=80')],
+    ['a named package', { command: 'npx', args: ['-y', '@scope/server@1.2.3', '--x', 'chrome'] }],
+    ['a package of a switch', { command: 'uvx', args: ['--from=server.py', 'serve'] }],
+    ['a place that a variable gives', { command: 'x', args: ['${HOME}/data', '~/x'] }],
+    ['an address', { command: 'x', env: { URL: 'postgres://me:p@h.example:5432/db' } }],
+    ['paths in a container', { command: 'docker', args: ['run', 'ghcr.io/x/y', './data'] }],
+    ['a word', { command: 'github-mcp-server', args: ['stdio'] }],
+  ])('are one server if they do not: %s', (_, entry) => {
+    const settings = merged([
+      layer('user', entries({ mine: entry })),
+      layer('project', entries({ theirs: entry })),
+    ]);
+    expect(verdicts(settings)).toEqual({ mine: 'admitted' });
   });
 });

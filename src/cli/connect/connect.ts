@@ -6,12 +6,16 @@ import path from 'node:path';
 import { parse } from 'smol-toml';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { changeSettings } from '../../config/edit-settings.ts';
-import { type DocumentOrigin, parseServerEntry } from '../../config/entry/server-entry.ts';
+import {
+  type DocumentOrigin,
+  type ParsedServer,
+  parseServerEntry,
+} from '../../config/entry/server-entry.ts';
 import { convertSettings } from '../../config/formats/convert-settings.ts';
 import { readAnyTree } from '../../config/formats/settings-language.ts';
 import { parseInputs } from '../../config/inputs-section.ts';
+import { connectionKeysOf } from '../../config/same-servers.ts';
 import { readTree, valueOf } from '../../config/settings-tree.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
@@ -24,7 +28,7 @@ import { placeFactsOf } from '../import/discover.ts';
 import { serveWords } from '../import/init.ts';
 import { type ImportSource, startsTroupe } from '../import/plan.ts';
 import { type Launch, realOrPlanned, sourcesOf } from '../launch.ts';
-import { orRefusal, replaceFile, textToEdit } from '../settings/target.ts';
+import { isOfProject, orRefusal, replaceFile, textToEdit } from '../settings/target.ts';
 import { entryName, type Host, type HostName, hostOf } from './hosts.ts';
 import { withTomlEntry } from './toml-entry.ts';
 
@@ -158,23 +162,25 @@ async function doubledIn(
   if (text === undefined || text.trim() === '') return [];
   const listed = serversIn(host, text);
   const theirs = (await serversOf({ file: host.file, text, program }, launch)).filter(
-    ({ name, enabled }) => enabled && name in listed,
+    ({ desired }) => desired.name in listed,
   );
   const ours = new Set<string>();
   for (const { file } of sourcesOf(launch)) {
     const reading = await readSettingsFile(file);
     if (!('text' in reading)) continue;
     for (const server of await serversOf({ file, text: reading.text }, launch))
-      if (server.enabled) ours.add(server.generation);
+      for (const key of connectionKeysOf(server)) ours.add(key);
   }
-  return theirs.filter(({ generation }) => ours.has(generation)).map(({ name }) => name);
+  return theirs
+    .filter((server) => connectionKeysOf(server).some((key) => ours.has(key)))
+    .map(({ desired }) => desired.name);
 }
 
-/** The servers of a file, as if all stood in one: only then do equal ones have one generation. */
+/** The enabled servers of a file. Those of the user's own files are compared as if all stood in one. */
 async function serversOf(
   source: ImportSource,
-  { projectRoot }: Launch,
-): Promise<readonly DesiredServer[]> {
+  { projectRoot, userSettings }: Launch,
+): Promise<readonly ParsedServer[]> {
   const tree = await readAnyTree(source);
   const conversion =
     'fault' in tree
@@ -186,15 +192,13 @@ async function serversOf(
   if (conversion === undefined || 'fault' in conversion) return [];
   const { inputs } =
     conversion.inputs === undefined ? { inputs: [] } : parseInputs(conversion.inputs);
-  const origin: DocumentOrigin = {
-    file: path.join(projectRoot, 'troupe.json'),
-    scope: 'config',
-    projectRoot,
-  };
+  const isTheirs = await isOfProject(source.file, projectRoot);
+  const folder = isTheirs ? projectRoot : path.dirname(userSettings);
+  const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot, folder };
   return conversion.servers
     .filter((member) => !startsTroupe(member.name, valueOf(member.node)))
-    .map((member) => parseServerEntry(member, origin, inputs).desired)
-    .filter(({ invalid }) => invalid === undefined);
+    .map((member) => parseServerEntry(member, origin, inputs))
+    .filter(({ desired }) => desired.invalid === undefined && desired.enabled);
 }
 
 /** Returns the path of the copy of the file as it was without us; undefined when there is none. */

@@ -90,17 +90,23 @@ async function byTargetOf(
 export async function planTarget(
   { launch }: CliSession,
   file: string,
-  sources: readonly ImportSource[],
+  given: readonly ImportSource[],
 ): Promise<Target> {
+  const { projectRoot } = launch;
+  // Those of the user's own files as if they stood in the target; the project's servers start in the project.
+  const own = (await isOfProject(file, projectRoot)) ? projectRoot : path.dirname(file);
+  const sources = await Promise.all(
+    given.map(async (source) => ({
+      ...source,
+      folder: (await isOfProject(source.file, projectRoot)) ? projectRoot : own,
+    })),
+  );
   const scope = sourcesOf(launch).find((each) => each.file === file)?.scope;
   const isGated = scope !== undefined && isFolderScope(scope);
   const place = await writablePlace(file, launch);
   const before = await textToEdit(place, `cannot add to ${file}`);
-  const plan = await planImport(
-    sources,
-    defined({ file, text: before, isGated }),
-    launch.projectRoot,
-  );
+  const target = defined({ file, text: before, isGated, folder: own });
+  const plan = await planImport(sources, target, projectRoot);
   return { file, place, before, plan };
 }
 

@@ -5,6 +5,7 @@ import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-sec
 import { privilegedKeys } from '../../config/entry/schema.ts';
 import {
   type DocumentOrigin,
+  type ParsedServer,
   parseServerEntry,
   problemAt,
 } from '../../config/entry/server-entry.ts';
@@ -13,7 +14,7 @@ import { convertSettings } from '../../config/formats/convert-settings.ts';
 import { readAnyTree } from '../../config/formats/settings-language.ts';
 import { parseInputs } from '../../config/inputs-section.ts';
 import { type McpSection, parseMcpSection } from '../../config/mcp-section.ts';
-import { isSameServer } from '../../config/same-servers.ts';
+import { isSameConnection, isSameServer } from '../../config/same-servers.ts';
 import {
   type Fault,
   lineAt,
@@ -25,17 +26,23 @@ import {
   writtenPath,
 } from '../../config/settings-tree.ts';
 import type { InputDefinition } from '../../domain/input.ts';
-import type { DesiredServer, Problem, SourceRef } from '../../domain/settings.ts';
+import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { ownRoot } from '../settings/settings-file.ts';
+import { withFolder } from './kept-folder.ts';
 
 export interface ImportSource {
   readonly file: string;
   readonly text: string;
   readonly program?: string;
+}
+
+/** The folder that entries of a file are placed in, to compare them: the project, or the same one for all of the user's own. */
+interface Placed {
+  readonly folder: string;
 }
 
 /** `add`: written. `same`: exists already. `conflict`, `invalid`: not written; `why` gives the reason. */
@@ -65,7 +72,9 @@ type Entry = Readonly<Record<string, unknown>>;
 /** A server that has its name in the target already. */
 interface TakenServer {
   readonly entry: Entry;
-  readonly desired: DesiredServer;
+  readonly parsed: ParsedServer;
+  /** The folder that it was placed in. */
+  readonly folder: string;
   /** Whether this import adds it. */
   readonly isNew?: true;
 }
@@ -75,8 +84,8 @@ interface TakenServer {
  * @throws TroupeError `INVALID_CONFIG` when a source or the target cannot be read
  */
 export async function planImport(
-  sources: readonly ImportSource[],
-  target: {
+  sources: readonly (ImportSource & Placed)[],
+  target: Placed & {
     readonly file: string;
     readonly text?: string;
     /** Whether it is a file of the project folder, which may not set everything. */
@@ -93,7 +102,7 @@ export async function planImport(
   const isFresh = existing.servers.size === 0 && sources.length === 1;
   const mcpKeys: string[] = [];
   for (const source of sources) {
-    const origin = originOf(source.file, projectRoot);
+    const origin = originOf(source, projectRoot);
     const conversion = await conversionOf(source, projectRoot);
     const { section, faults: ofSection } = sectionOf(conversion, origin);
     const switchOf = switchesOf(section);
@@ -114,15 +123,15 @@ export async function planImport(
       const twin = conversion.servers.find((it) => it !== member && it.name === member.name);
       const server = importOne(
         member,
-        { ...origin, inputs, twin, isGated: target.isGated === true },
+        { ...origin, inputs, twin, isGated: target.isGated === true, to: target.folder },
         taken,
         isOn,
       );
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
-      const { entry, desired } = server;
-      taken.set(server.shown.name, { entry, desired, isNew: true });
+      const { entry, parsed } = server;
+      taken.set(server.shown.name, { entry, parsed, folder: origin.folder, isNew: true });
       additions.push({ path: ['mcpServers', server.shown.name], value: server.entry });
     }
     if (isFresh) {
@@ -177,18 +186,22 @@ interface Existing {
   readonly inputs: ReadonlySet<unknown>;
 }
 
-/** As if all stood in one folder: only then do equal ones have one generation. */
-function originOf(file: string, projectRoot: string): DocumentOrigin {
-  return { file, scope: 'config', projectRoot, folder: projectRoot };
+type Origin = DocumentOrigin & Placed;
+
+function originOf(
+  { file, folder }: Pick<ImportSource, 'file'> & Placed,
+  projectRoot: string,
+): Origin {
+  return { file, scope: 'config', projectRoot, folder };
 }
 
 /** Reads the target, which must have our own format. */
 function existingIn(
-  { file, text }: { readonly file: string; readonly text?: string },
+  { file, text, folder }: Placed & { readonly file: string; readonly text?: string },
   projectRoot: string,
 ): Existing {
   const root = ownRoot(file, text, projectRoot);
-  const origin = originOf(file, projectRoot);
+  const origin = originOf({ file, folder }, projectRoot);
   const inputsMember = memberOf(root, 'inputs');
   const definitions = inputsMember === undefined ? [] : parseInputs(inputsMember).inputs;
   const inputs = inputsMember?.node;
@@ -198,8 +211,8 @@ function existingIn(
       ? []
       : conversion.servers.filter(({ written }) => written?.[0] !== 'projects');
   const servers = members.map((member) => {
-    const { desired } = parseServerEntry(member, origin, definitions);
-    return [member.name, { entry: valueOf(member.node) as Entry, desired }] as const;
+    const parsed = parseServerEntry(member, origin, definitions);
+    return [member.name, { entry: valueOf(member.node) as Entry, parsed, folder }] as const;
   });
   return {
     servers: new Map(servers),
@@ -249,11 +262,13 @@ function switchesOf(section: McpSection): (name: string) => boolean | undefined 
 
 function importOne(
   member: TreeMember,
-  origin: DocumentOrigin & {
+  origin: Origin & {
     readonly inputs: readonly InputDefinition[];
     /** Another server of the source that has its name. */
     readonly twin: TreeMember | undefined;
     readonly isGated: boolean;
+    /** Where it is placed once it is written. */
+    readonly to: string;
   },
   taken: ReadonlyMap<string, TakenServer>,
   isOn: boolean | undefined,
@@ -266,19 +281,23 @@ function importOne(
       message,
     });
   const { name } = member;
-  const { desired, withoutConsent } = parseServerEntry(member, origin, origin.inputs);
+  const parsed = parseServerEntry(member, origin, origin.inputs);
+  const { desired, withoutConsent } = parsed;
+  const { folder } = origin;
   const value = valueOf(member.node);
   const raw: Entry = isRecord(value) ? value : {};
   // The lists may switch a server on or off.
   const isSwitched = isOn !== undefined && isOn !== (raw['enabled'] ?? true);
   const switched = isSwitched ? { ...raw, enabled: isOn } : raw;
-  const { entry, ignored } = keptIn(switched, origin.isGated);
+  const { entry: kept, ignored } = keptIn(switched, origin.isGated);
+  const entry = withFolder(kept, parsed, { from: folder, to: origin.to });
   const { file, line } = desired.source;
   const from = { key: at([], '').key ?? '', ...defined({ file, line }) };
   const shown = (action: ImportedServer['action'], why?: string) => ({
     shown: { name, action, from, entry: withoutSecrets(entry), ...defined({ why }) },
     entry,
-    desired,
+    parsed,
+    folder,
     warnings: warn,
   });
   if (desired.invalid !== undefined) return shown('invalid', placed(desired.invalid, from.key));
@@ -289,7 +308,7 @@ function importOne(
       `line ${origin.twin.line} has this name, too; rename or remove one of the two`,
     );
   const earlier = taken.get(name);
-  if (earlier !== undefined && isSameAs(earlier, desired, [raw, entry]))
+  if (earlier !== undefined && isSameAs(earlier, { entry, parsed, folder }, raw))
     return shown('same', earlier.isNew === true ? 'the same as above' : 'exists already');
   if (earlier !== undefined)
     return shown('conflict', 'a different server has this name; rename or remove one of them');
@@ -352,11 +371,12 @@ function keptOut({ mcp, servers }: Conversion): readonly Fault[] {
 
 function isSameAs(
   earlier: TakenServer,
-  desired: DesiredServer,
-  entries: readonly Entry[],
+  { entry, parsed, folder }: TakenServer,
+  raw: Entry,
 ): boolean {
-  const isEqual = entries.some((entry) => equalData(earlier.entry, entry));
-  return isEqual || isSameServer(earlier.desired, desired);
+  const isEqual = equalData(earlier.entry, entry) || equalData(earlier.entry, raw);
+  const isInPlace = earlier.folder === folder || isSameConnection(earlier.parsed, parsed);
+  return (isEqual && isInPlace) || isSameServer(earlier.parsed, parsed);
 }
 
 /** Definitions of the inputs that the added servers use. */

@@ -19,7 +19,7 @@ const adviceFor: Readonly<Record<Ecosystem, string>> = {
 };
 
 /** Returns the packages given by switches, or else the first word that belongs to no switch. */
-function packagesIn(
+export function packagesIn(
   words: readonly string[],
   { naming = [], taking = [] }: PackageRunner,
 ): readonly string[] {

@@ -222,6 +222,20 @@ describe('troupe connect', () => {
     expect(readFileSync(file, 'utf8')).toBe(before);
   });
 
+  it('leaves a server that starts elsewhere with the files of another folder', async () => {
+    const { put, run } = machine();
+    const servers = JSON.stringify({
+      mcpServers: {
+        node: { command: 'node', args: ['server.js'] },
+        npx: { command: 'npx', args: ['-y', 'server'] },
+      },
+    });
+    const project = path.dirname(put('project/troupe.json', servers));
+    put('home/.cursor/mcp.json', servers);
+    const { stdout } = await run('connect', 'cursor', '--yes', '--json', '--project', project);
+    expect(JSON.parse(stdout)).toMatchObject({ doubled: ['npx'] });
+  });
+
   it('keeps what was edited since, and servers that only look alike', async () => {
     const { put, run } = machine();
     put(

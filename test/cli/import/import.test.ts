@@ -48,6 +48,26 @@ async function importHere(folder: string, ...argv: readonly string[]) {
 }
 
 describe('troupe import', () => {
+  it('keeps the folder of the project in files elsewhere, and takes no other server for the same', async () => {
+    const folder = temporaryFolder();
+    const project = path.join(folder, 'project');
+    const node = { command: 'node', args: ['server.js'], envFile: '.env' };
+    const npx = { command: 'npx', args: ['-y', 'server'] };
+    const from = put(project, '.cursor/mcp.json', JSON.stringify({ mcpServers: { node, npx } }));
+    const to = put(folder, 'own.json', JSON.stringify({ mcpServers: { node, npx } }));
+    const taken = await importHere(folder, '--from', from, '--to', to);
+    expect(taken.report.targets[0]?.servers).toMatchObject([
+      { name: 'node', action: 'conflict' },
+      { name: 'npx', action: 'same' },
+    ]);
+    const free = path.join(folder, 'free.json');
+    await importHere(folder, '--from', from, '--to', free);
+    const placed = { ...node, envFile: path.join(project, '.env'), cwd: project };
+    expect(JSON.parse(readFileSync(free, 'utf8'))).toEqual({ mcpServers: { node: placed, npx } });
+    const again = await importHere(folder, '--from', from, '--to', free);
+    expect(again.report.targets[0]?.servers.map(({ action }) => action)).toEqual(['same', 'same']);
+  });
+
   it('adds to a file and keeps its comments, order, indentation and other keys', async () => {
     const folder = temporaryFolder();
     const before =

@@ -1,0 +1,55 @@
+/** Tells which words of a local server's entry mean a file of the folder in which its process starts. */
+
+import type { StdioSpec } from '../../domain/server-spec.ts';
+import { folderReadsOf } from '../../policies/approvals/folder-code.ts';
+import { packageRunnerOf, programOf } from '../../policies/approvals/package-runner.ts';
+import { packagesIn } from '../../policies/approvals/unpinned-package.ts';
+
+// The first word that is no switch is the program that they run, whatever it is called.
+const interpreters =
+  /^(?:node|bun|deno|tsx|ts-node|python[\d.]*|pypy[\d.]*|py|ruby|php|perl|lua|java|dotnet|rscript|(?:ba|da|z|k)?sh|fish|pwsh|powershell)$/iu;
+
+/**
+ * Returns whether a server may be another one when it starts in another folder. A plain word counts as a value and not
+ * as a path, except for the program of an interpreter; and a package runner's package is the same everywhere if it is
+ * named and not a path.
+ */
+export function dependsOnFolder(spec: StdioSpec): boolean {
+  const { command, args, env } = spec;
+  const used = packageRunnerOf(command, args);
+  if (mayBePath(command) && /[\\/]/u.test(command)) return true;
+  if (Object.values(env).some(mayBePath)) return true;
+  if (used === undefined) return runsFolder(command, args) || args.some(mayBePath);
+  const packages = packagesIn(used.args, used.runner);
+  if (used.runner.of !== 'image')
+    return used.args.some((word) => !isNamed(word, packages) && mayBePath(word));
+  // What follows the image is read in the container.
+  const end = used.args.findIndex((word) => packages.includes(word));
+  return used.args.slice(0, end === -1 ? undefined : end).some(mayBePath);
+}
+
+/** Whether a command runs what its folder holds, such as a Python module or a script. */
+function runsFolder(command: string, args: readonly string[]): boolean {
+  if (folderReadsOf(command, args) !== undefined) return true;
+  const script = args.find((word) => !word.startsWith('-'));
+  return (
+    script !== undefined && interpreters.test(programOf(command)) && !/^(?:[\\/]|\w:)/u.test(script)
+  );
+}
+
+function isNamed(word: string, packages: readonly string[]): boolean {
+  const [, name = ''] = /^(?:--?[\w-]+=)?(.*)$/su.exec(word) ?? [];
+  return packages.includes(name) && /^(?:@[\w.~-]+\/)?[\w~][\w.~-]*(?:[@=<>!~[].*)?$/u.test(name);
+}
+
+/** Whether a text may hold a relative path: `./x`, `--root=../x`, `dist/index.js`, `server.js`, `.env`. */
+function mayBePath(text: string): boolean {
+  return text
+    .replace(
+      /\$\{[^${}]*?(?::-([^${}]*))?\}/gu,
+      (_, fallback: string | undefined) => fallback ?? '/',
+    )
+    .replace(/\b[a-z][\w+.-]{0,20}:\/\/[^\s,;]*/giu, '')
+    .split(/[:;,=]/u)
+    .some((part) => /^(?![\\/~@-])(?:\.\.?$|.*[\\/]|\.\w|.*\.[a-z]\w{0,9}$)/isu.test(part));
+}
