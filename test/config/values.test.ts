@@ -143,6 +143,22 @@ describe('values in settings', () => {
 });
 
 describe('value commands', () => {
+  it('get the path of the project as part of one word, whatever is in it', () => {
+    const file = { file: '/x.json', scope: 'user', projectRoot: "/my project's (a)" } as const;
+    const env = { A: '!cat ${workspaceFolder}/t', B: { command: ['cat', '${workspaceFolder}'] } };
+    const local = { command: 'node', env, args: ['${workspaceFolder}'] };
+    const far = { url: 'http://localhost', headersCommand: 'print ${workspaceFolder}/t x' };
+    const settings = JSON.stringify({ mcpServers: { local, far } });
+    const { servers = [] } = parseSettings(settings, file).document ?? {};
+    expect(servers.map(({ spec }) => spec && 'values' in spec && spec.values?.commands)).toEqual([
+      [
+        { key: 'env.A', words: ['cat', "/my project's (a)/t"] },
+        { key: 'env.B', words: ['cat', "/my project's (a)"] },
+      ],
+      [{ key: 'headersCommand', words: ['print', "/my project's (a)/t", 'x'] }],
+    ]);
+  });
+
   const commands = {
     mcpServers: { db: { command: 'x', env: { B: '!op read  x', A: { command: ['y', 'z'] } } } },
   };

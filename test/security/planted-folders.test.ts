@@ -379,9 +379,9 @@ describe('a server of the user’s own that starts a package runner', patience, 
 });
 
 /** A server that the host passes, whose relative paths begin in the project, with values from commands. */
-function hosted(there: Clone, server: Readonly<Record<string, unknown>>): Troupe {
+function hosted(there: Clone, good: Readonly<Record<string, unknown>>): Troupe {
   const { sources: _, ...options } = there.options({ command: 'unused' }, 'user');
-  const settings = { mcpServers: { good: server }, mcp: { commandValues: true } };
+  const settings = { mcpServers: { good }, mcp: { commandValues: true } };
   const troupe = createTroupe({ ...options, bare: true, settings });
   onTestFinished(() => troupe.stop());
   return troupe;

@@ -44,9 +44,10 @@ function isBelow(file: string, folder: string): boolean {
   return way.split(path.sep)[0] !== '..' && !path.isAbsolute(way);
 }
 
-const projectWord = '${workspaceFolder}';
+/** Stands for the path of the project folder. */
+export const projectWord = '${workspaceFolder}';
 
-/** Replaces the word for the project folder in what describes a process. */
+/** Replaces the word for the project folder in what describes a process; in commands that give values, see `entryValuesOf`. */
 export function withProject(entry: ServerEntry, projectRoot: string): ServerEntry {
   const { command, args = [], cwd, envFile, env = {} } = entry;
   const texts = [command, ...args, cwd, envFile, ...Object.values(env)];
@@ -57,7 +58,7 @@ export function withProject(entry: ServerEntry, projectRoot: string): ServerEntr
   const placed = (text: string): string => text.replaceAll(projectWord, () => project);
   const placedEnv = Object.entries(env).map(([name, value]) => [
     name,
-    typeof value === 'string' ? placed(value) : value,
+    typeof value === 'string' && !value.startsWith('!') ? placed(value) : value,
   ]);
   return {
     ...entry,

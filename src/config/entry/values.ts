@@ -22,6 +22,7 @@ import { isPem } from '../../policies/text/pem.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
 import { oauthPlainTexts, oauthSpecOf, oauthValues } from './oauth.ts';
 import type { OAuthEntry } from './oauth-schema.ts';
+import { projectWord } from './places.ts';
 import type { BrokenRule } from './rules.ts';
 import type { ServerEntry } from './schema.ts';
 
@@ -67,13 +68,15 @@ export function entryValuesOf(
   oauth: OAuthEntry | false | undefined,
 ): EntryValues | { readonly fault: BrokenRule } {
   const isLiteral = entry.values === 'literal';
+  // After it is split: a folder's name may hold spaces, and whatever has a meaning in a shell.
+  const placed = (word: string): string => word.replaceAll(projectWord, () => origin.projectRoot);
   const groups = groupsOf(entry, oauth, isLiteral);
   const { env, headers, certificates, proxy, secrets } = groups;
   const all = Object.values(groups);
   // Equal settings have equal fingerprints, in whichever order they are written.
-  const commands = [...all.flatMap((group) => group.commands), ...headersCommandOf(entry)].sort(
-    (one, other) => (keyOf(one) < keyOf(other) ? -1 : 1),
-  );
+  const commands = [...all.flatMap((group) => group.commands), ...headersCommandOf(entry)]
+    .map(({ words, ...one }) => ({ ...one, words: words.map(placed) }))
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
   const texts = [
     ...plainTexts(entry),
     ...(oauth ? oauthPlainTexts(oauth) : []),
@@ -194,7 +197,7 @@ function keyOf({ path: where }: { readonly path: TreePath }): string {
 /** Splits a command into words; empty when it needs a shell. */
 function wordsOf(text: string): readonly string[] {
   const line = text.trim();
-  return line === '' || shellMarks.test(line) ? [] : line.split(/\s+/u);
+  return line === '' || shellMarks.test(line.replaceAll(projectWord, '')) ? [] : line.split(/\s+/u);
 }
 
 function textsByName(texts: readonly TextValue[]): Readonly<Record<string, string>> {
