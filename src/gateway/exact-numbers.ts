@@ -51,7 +51,7 @@ export function keepNumbersOf(transport: Transport): void {
   // Called before the SDK's own handler.
   transport.onmessage = (message, extra) => {
     const body = extra?.request === undefined ? undefined : bodies.get(extra.request);
-    if ('id' in message) graftNumbers(message, sameMessage(body, message.id));
+    if ('id' in message) graftNumbers(message, sameMessage(body, message));
     if ('params' in message && isRecord(message.params)) remember(message.params, message.params);
   };
 }
@@ -85,8 +85,12 @@ function regain(copy: unknown): void {
   if (isRecord(copy)) graftNumbers(copy, (copy as { [original]?: unknown })[original]);
 }
 
-function sameMessage(body: unknown, id: unknown): unknown {
-  return (Array.isArray(body) ? body : [body]).find((each) => isRecord(each) && each['id'] === id);
+/** A batch may hold a request and an answer with one id, because each side counts its own requests. */
+function sameMessage(body: unknown, message: JSONRPCMessage & { readonly id?: unknown }): unknown {
+  return (Array.isArray(body) ? body : [body]).find(
+    (each) =>
+      isRecord(each) && each['id'] === message.id && 'method' in each === 'method' in message,
+  );
 }
 
 function withMarks<Message>(message: Message): Message {

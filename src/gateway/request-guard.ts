@@ -118,9 +118,9 @@ function parse(bytes: Buffer): Body {
   try {
     const text = decoder.decode(bytes);
     // Checked before parsing, which blocks every other client.
-    const { excess, isInexact } = structureOf(text);
+    const { excess, inexact } = structureOf(text);
     if (excess !== undefined) return refused(`the body has ${excess}`, invalidRequest);
-    const value = parseJson(text, isInexact);
+    const value = parseJson(text, inexact > 0);
     if (Array.isArray(value) && value.length > maxBatch)
       return refused(`a batch may hold ${maxBatch} messages; send several batches`, invalidRequest);
     return { value };

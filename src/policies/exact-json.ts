@@ -100,8 +100,11 @@ export function holdsInexact(text: string): boolean {
   return false;
 }
 
-/** Replaces the numbers of a JSON text, in order. */
-function withNumbers(text: string, replace: (literal: string) => string): string {
+/** Replaces the numbers of a JSON text, in order; undefined keeps one. */
+function withNumbers(
+  text: string,
+  replace: (start: number, end: number) => string | undefined,
+): string {
   const parts: string[] = [];
   let written = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -109,14 +112,23 @@ function withNumbers(text: string, replace: (literal: string) => string): string
     if (code === quote) at = endOfString(text, at + 1);
     else if (beginsNumber(code)) {
       const end = endOfNumber(text, at);
-      parts.push(text.slice(written, at), replace(text.slice(at, end)));
-      written = end;
+      const replaced = replace(at, end);
+      if (replaced !== undefined) {
+        parts.push(text.slice(written, at), replaced);
+        written = end;
+      }
       at = end - 1;
     }
   }
   parts.push(text.slice(written));
   return parts.join('');
 }
+
+/**
+ * Stands for an inexact number while a text is parsed. Nothing else is read as -0, which is never
+ * exact; and unlike a text, a list cannot be a name.
+ */
+const standIn = (index: number): string => `[-0,${index}]`;
 
 /**
  * Parses JSON. Numbers are ordinary JavaScript numbers; {@link writeJson} writes them again as they
@@ -127,28 +139,41 @@ function withNumbers(text: string, replace: (literal: string) => string): string
  */
 export function parseJson(text: string, isInexact = holdsInexact(text)): unknown {
   if (!isInexact) return JSON.parse(text);
-  // Reports errors in the original text.
-  JSON.parse(text);
   const literals: string[] = [];
-  const root = {
-    value: JSON.parse(withNumbers(text, (literal) => `${literals.push(literal) - 1}`)),
+  const replaced = withNumbers(text, (start, end) => {
+    if (isExact(text, start, end)) return undefined;
+    const literal = text.slice(start, end);
+    return isJsonNumber(literal) ? standIn(literals.push(literal) - 1) : undefined;
+  });
+  const root = { value: parseAs(replaced, text) };
+  const open: Holder[] = [root];
+  const restore = (holder: Holder, key: string | number): void => {
+    const part = holder[key];
+    if (!isHolder(part)) return;
+    if (!Array.isArray(part) || !Object.is(part[0], -0)) return void open.push(part);
+    const literal = String(literals[part[1]]);
+    holder[key] = Number(literal);
+    remember(holder, key, literal);
   };
-  const open: Record<string, unknown>[] = [root];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    for (const key of Object.keys(next)) {
-      const value = next[key];
-      if (typeof value === 'number') restore(next, key, String(literals[value]));
-      else if (typeof value === 'object' && value !== null)
-        open.push(value as Record<string, unknown>);
-    }
-  }
+  for (let next = open.pop(); next !== undefined; next = open.pop()) eachKey(next, restore);
   return root.value;
 }
 
-function restore(holder: Record<string, unknown>, key: string, literal: string): void {
-  const value = Number(literal);
-  holder[key] = value;
-  if (String(value) !== literal) setNumberText(holder, key, literal);
+/** @throws SyntaxError about the original text */
+function parseAs(replaced: string, text: string): unknown {
+  try {
+    return JSON.parse(replaced);
+  } catch {
+    return JSON.parse(text);
+  }
+}
+
+type Holder = Record<string | number, unknown>;
+
+/** Calls back for each key; those of a list stay numbers, which is far quicker. */
+function eachKey(holder: Holder, visit: (holder: Holder, key: string | number) => void): void {
+  if (Array.isArray(holder)) for (let at = 0; at < holder.length; at += 1) visit(holder, at);
+  else for (const key of Object.keys(holder)) visit(holder, key);
 }
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -160,7 +185,10 @@ export function isJsonNumber(text: string): boolean {
 
 /** Remembers the text of a number that is already in its object or list, if JSON can hold it. */
 export function setNumberText(holder: object, key: string | number, literal: string): void {
-  if (!isJsonNumber(literal)) return;
+  if (isJsonNumber(literal)) remember(holder, key, literal);
+}
+
+function remember(holder: object, key: string | number, literal: string): void {
   hasTexts = true;
   const texts = textsOf.get(holder) ?? new Map<string, string>();
   textsOf.set(holder, texts.set(String(key), literal));
@@ -185,18 +213,21 @@ export function keepNumbers<Copy extends object>(copy: Copy, original: object): 
 /** Does the same for a deep copy, at every place that both have. */
 export function graftNumbers(copy: unknown, original: unknown): void {
   if (!hasTexts) return;
-  const open = [[copy, original]];
+  const open: (readonly [Holder, Holder])[] = [];
+  const add = (to: unknown, from: unknown): void => {
+    if (to !== from && isHolder(to) && isHolder(from)) open.push([to, from]);
+  };
+  add(copy, original);
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [to, from] = next;
-    if (to === from || !isHolder(to) || !isHolder(from)) continue;
-    keepNumbers(to, from);
-    for (const key of Object.keys(from)) {
-      if (Object.hasOwn(to, key)) open.push([to[key], from[key]]);
-    }
+    const [to] = next;
+    keepNumbers(...next);
+    eachKey(next[1], (from, key) => {
+      if (isHolder(from[key]) && Object.hasOwn(to, key)) add(to[key], from[key]);
+    });
   }
 }
 
-function isHolder(value: unknown): value is Record<string, unknown> {
+function isHolder(value: unknown): value is Holder {
   return typeof value === 'object' && value !== null;
 }
 
@@ -206,18 +237,24 @@ export function holdsNumberTexts(value: unknown): boolean {
   const open = isHolder(value) ? [value] : [];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (textsOf.has(next)) return true;
-    for (const key of Object.keys(next)) {
-      const part = next[key];
+    eachKey(next, (holder, key) => {
+      const part = holder[key];
       if (isHolder(part)) open.push(part);
-    }
+    });
   }
   return false;
 }
+
+// `JSON.stringify` uses no more of an indent.
+const indentCharacters = 10;
 
 /** Like `JSON.stringify`, but writes numbers as they were written in the JSON they come from. */
 export function writeJson(value: unknown, indent?: number | string): string {
   const text = JSON.stringify(value, null, indent);
   if (text === undefined || !holdsNumberTexts(value)) return text;
+  // An own indent may hold digits. No other part of a document is a tab.
+  const filler =
+    typeof indent === 'string' && indent !== '' ? indent.slice(0, indentCharacters) : '';
   // The texts of the numbers that the document will contain, in its order.
   const texts: (string | undefined)[] = [];
   const document = JSON.stringify(
@@ -231,10 +268,11 @@ export function writeJson(value: unknown, indent?: number | string): string {
       texts.push(literal);
       return literal === undefined ? own : 0;
     },
-    indent,
+    filler === '' ? indent : '\t',
   );
   let count = 0;
-  return withNumbers(document, (literal) => texts[count++] ?? literal);
+  const written = withNumbers(document, () => texts[count++]);
+  return filler === '' ? written : written.replaceAll('\t', () => filler);
 }
 
 function isBoxedNumber(value: unknown): boolean {

@@ -1,5 +1,6 @@
 /** What passes the gateway without a change, seen by clients that are not of the SDK. */
 
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -11,6 +12,7 @@ import {
 } from '../../actors/session/catalog/items.ts';
 import type { ListKind } from '../../actors/session/catalog/list.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
+import { keepNumbersOf, noteBody } from '../../src/gateway/exact-numbers.ts';
 import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { pong, type Stage } from '../runtime/stage.ts';
 import { jsonText, objectText } from '../support/json-texts.ts';
@@ -341,4 +343,22 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
     const line = writeJson(await ask('tools/call', { name: 'collect_call', arguments: args }));
     expect(line).toContain(`"structuredContent":${exact},"one":1.0`);
   });
+});
+
+it('a request in a batch keeps its own numbers beside an answer with its id', () => {
+  const request = new Request('http://127.0.0.1/mcp');
+  const answer = '{"jsonrpc":"2.0","id":1,"result":{"a":1.0}}';
+  const call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":1.10}}';
+  const body = parseJson(`[${answer},${call}]`) as JSONRPCMessage[];
+  noteBody(request, body);
+  const ignored = () => Promise.resolve();
+  const transport: Transport = { start: ignored, close: ignored, send: ignored };
+  keepNumbersOf(transport);
+  for (const [message, text] of [
+    [JSON.parse(answer), answer],
+    [JSON.parse(call), call],
+  ] as const) {
+    transport.onmessage?.(message, { request });
+    expect(writeJson(message)).toBe(text);
+  }
 });

@@ -37,6 +37,20 @@ describe('JSON that keeps its numbers', () => {
     );
   });
 
+  it.each(['[-0,0]', '[[-0,1],1.10,[-0.0,0]]', '{"a":{"0":-0,"1":1.10},"b":[-0,1e400]}'])(
+    'writes %s, which could be mistaken for what stands for a number, as it was read',
+    (text) => {
+      expect(writeJson(parseJson(text))).toBe(text);
+    },
+  );
+
+  it.each(['{1.10:2}', '[1.]', '[1.10 2]', '[1.10e]', '{"a":-}', '1.10"a"'])(
+    'refuses %s like JSON.parse',
+    (text) => {
+      expect(() => parseJson(text)).toThrow(messageOf(() => JSON.parse(text)));
+    },
+  );
+
   it('finds every number that JavaScript writes differently', () => {
     fc.assert(
       fc.property(numberText, (text) => {
@@ -89,6 +103,13 @@ describe('JSON that keeps its numbers', () => {
     expect(writeJson(copy(parseJson(text) as Record<string, unknown>))).toBe(kept);
   });
 
+  it.each([2, '', '  ', '12', '-1.0e', 'longer than ten'])('indents by %j', (indent) => {
+    const exact = parseJson('{"a":"1\\t","b":[1.0,{"c":1.50}]}');
+    const texts = { a: '1\t', b: ['<1.0>', { c: '<1.50>' }] };
+    const expected = JSON.stringify(texts, null, indent).replaceAll(/"<|>"/gu, '');
+    expect(writeJson(exact, indent)).toBe(expected);
+  });
+
   it('keeps the order of JSON.stringify for number-like keys, and skips what it skips', () => {
     const value = parseJson('{"b":1.0,"2":2.0,"1":3.0}') as Record<string, unknown>;
     const mixed = { undefined: undefined, boxed: new Number(1.5), infinite: Infinity, value };
@@ -131,6 +152,8 @@ describe('JSON that keeps its numbers', () => {
     graftNumbers(copy, from);
     expect(writeJson(copy)).toBe('{"a":1.10,"d":3.0}');
     expect(keepNumbers(from, from)).toBe(from);
+    graftNumbers(from, from);
+    expect(writeJson(from)).toBe('{"a":1.10,"b":{"c":2.0}}');
   });
 
   it('keeps no text that JSON cannot hold', () => {
@@ -177,3 +200,12 @@ describe('JSON that keeps its numbers', () => {
     expect(unwritablePart(Object.assign(new Map(), { toJSON: () => [] }))).toBe(undefined);
   });
 });
+
+function messageOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'nothing was thrown';
+}

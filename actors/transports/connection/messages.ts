@@ -41,11 +41,14 @@ const maxDepth = 256;
 // 10 ms as numbers, during which no other server is served. A table of 45,000 rows and 5 columns
 // fits.
 const maxMarks = 500_000;
+// Reading one takes as long as reading some twenty others, because its text is kept.
+const maxInexact = 100_000;
 // Batches exist only in the 2025-03-26 revision, and known servers send only a few messages in one.
 const maxBatch = 256;
 const tooDeep = `more than ${maxDepth} levels`;
 // Not `toLocaleString`, which loads the languages of the world: a tenth of the import's time.
 const tooManyValues = `more than ${maxMarks / 1_000},000 values`;
+const tooManyInexact = `more than ${maxInexact / 1_000},000 numbers such as 1.0, which JavaScript would change`;
 export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -58,32 +61,34 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 export function structureOf(text: string): {
   readonly marks: number;
   readonly excess?: string;
-  /** Whether it holds numbers that JavaScript would write differently. */
-  readonly isInexact: boolean;
+  /** The count of numbers that JavaScript would write differently. */
+  readonly inexact: number;
 } {
   let depth = 0;
   let marks = 0;
-  let isInexact = false;
+  let inexact = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === quote) at = endOfString(text, at + 1);
     else if (code === openBrace || code === openBracket) {
       depth += 1;
       marks += 1;
-      if (depth > maxDepth) return { marks, excess: tooDeep, isInexact };
+      if (depth > maxDepth) return { marks, excess: tooDeep, inexact };
     } else if (code === closeBrace || code === closeBracket) depth -= 1;
     else if (code === comma || code === colon) marks += 1;
     else if (beginsNumber(code)) {
       const end = endOfNumber(text, at);
-      isInexact ||= !isExact(text, at, end);
+      if (!isExact(text, at, end)) inexact += 1;
+      if (inexact > maxInexact) return { marks, excess: tooManyInexact, inexact };
       at = end - 1;
     }
-    if (marks > maxMarks) return { marks, excess: tooManyValues, isInexact };
+    if (marks > maxMarks) return { marks, excess: tooManyValues, inexact };
   }
-  return { marks, isInexact };
+  return { marks, inexact };
 }
 
-// Decoding and scanning 2 kB, or parsing 16 values, costs about as much as one small message.
+// Decoding and scanning 2 kB, parsing 16 values, or keeping the text of a number, costs about as much as
+// one small message.
 export const charactersPerWork = 2_048;
 const marksPerWork = 16;
 
@@ -97,13 +102,13 @@ export function readText(text: string): {
 } {
   const base = 1 + text.length / charactersPerWork;
   if (!mayBeMessage(text)) return { messages: [], work: base };
-  const { marks, excess, isInexact } = structureOf(text);
-  const work = base + marks / marksPerWork;
+  const { marks, excess, inexact } = structureOf(text);
+  const work = base + marks / marksPerWork + inexact;
   if (excess !== undefined)
     return { messages: excessive(text, `The server sent a message of ${excess}.`), work };
   let value: unknown;
   try {
-    value = parseJson(text, isInexact);
+    value = parseJson(text, inexact > 0);
   } catch {
     return { messages: [], work };
   }

@@ -89,6 +89,17 @@ describe('reading messages from the wire', () => {
     ]);
   });
 
+  it('charges for each number whose text is kept, and rejects more than 100,000 of them', () => {
+    const values = (count: number): string => `[${'1.0,'.repeat(count - 1)}1.0]`;
+    const exact = readText(answer(values(100_000).replaceAll('1.0', '1.5'))).work;
+    const { messages, work } = readText(answer(values(100_000)));
+    expect(messages).toHaveProperty('0.result');
+    expect(work - exact).toBe(100_000);
+    expect(read(answer(values(100_001)))).toMatchObject([
+      { id: 1, error: { data: { code: 'RESULT_TOO_LARGE' } } },
+    ]);
+  });
+
   it('reads at most 256 messages from a batch', () => {
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     expect(read(`[${Array(2_000).fill(ping).join()}]`)).toHaveLength(256);
