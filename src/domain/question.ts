@@ -88,7 +88,10 @@ export interface SamplingResult {
 }
 
 /** A question as its session read it: checked, bounded and printable. */
-export type QuestionBody =
+export type QuestionBody = {
+  /** The server's `_meta`, unchecked but bounded, without the keys of the protocol. */
+  readonly meta?: Readonly<Record<string, unknown>>;
+} & (
   | {
       readonly kind: 'form';
       /** Printable, at most 4,096 characters. */
@@ -104,7 +107,8 @@ export type QuestionBody =
       readonly url: string;
       readonly elicitationId?: string;
     }
-  | { readonly kind: 'sampling'; readonly message: string; readonly sampling: SamplingRequest };
+  | { readonly kind: 'sampling'; readonly message: string; readonly sampling: SamplingRequest }
+);
 
 /** An open question. */
 export type Question = QuestionBody & {

@@ -297,6 +297,8 @@ export interface CallFailure {
   readonly retryAfterMs?: number;
   /** Why a question that the server asked during the call was not answered. */
   readonly unanswered?: string;
+  /** Why a question was not answered that may have been about this call or about another one. */
+  readonly perhapsUnanswered?: string;
 }
 
 /** A request other than a tool call, which takes the same path. */

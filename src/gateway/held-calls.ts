@@ -237,6 +237,11 @@ export function canAnswer(
 }
 
 function requestOf(question: Question, hasPageIds: boolean): InputRequest {
+  const { method, params } = bareRequestOf(question, hasPageIds);
+  return { method, params: { ...params, ...(question.meta && { _meta: question.meta }) } };
+}
+
+function bareRequestOf(question: Question, hasPageIds: boolean): InputRequest {
   switch (question.kind) {
     case 'form':
       return {

@@ -10,6 +10,7 @@ const form: QuestionBody = {
   fields: [{ name: 'table', isRequired: true, field: { type: 'string' } }],
   schema: { type: 'object', properties: { table: { type: 'string' } }, required: ['table'] },
 };
+const meta = { 'db.example/theme': { dark: true } };
 const model: QuestionBody = {
   kind: 'sampling',
   message: 'Say hello.',
@@ -60,7 +61,7 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
         mode,
         (client) => {
           client.setRequestHandler('elicitation/create', ({ params }) => {
-            asked.push([who, params.message]);
+            asked.push([who, params.message, params._meta]);
             return { action: 'accept', content: { table: `of ${who}` } };
           });
         },
@@ -73,9 +74,9 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
     ];
     const calls = [await there.nextCall('db'), await there.nextCall('web')];
     const call = calls.find(({ args }) => args['who'] === 'one');
-    const said = await there.sessions.of('db').ask(form, call);
+    const said = await there.sessions.of('db').ask({ ...form, meta }, call);
     expect(said).toEqual({ action: 'accept', content: { table: 'of one' } });
-    expect(asked).toEqual([['one', 'Which table?']]);
+    expect(asked).toMatchObject([['one', 'Which table?', meta]]);
     for (const each of calls) each.answer(pong);
     expect(await answer).toMatchObject(pong);
     expect(await another).toMatchObject(pong);

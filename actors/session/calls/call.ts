@@ -276,12 +276,14 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     return part === undefined ? undefined : invalidArguments(part);
   }
 
-  #failureOf(error: unknown, { signal, sends, unanswered, isAnswered }: OpenRequest): CallFailure {
+  #failureOf(error: unknown, request: OpenRequest): CallFailure {
+    const { signal, sends, unanswered, perhapsUnanswered, isAnswered } = request;
     const known = callFailureOf(error, isAborted(signal), this.#setup);
     const failure = {
       ...known,
       ...(isAnswered && known.reason === 'badResponse' && { wasAnswered: true as const }),
       ...(unanswered !== undefined && { unanswered }),
+      ...(perhapsUnanswered !== undefined && { perhapsUnanswered }),
     };
     // The server responded to an earlier attempt with a question, and may already have begun.
     return sends > 1 ? { ...failure, written: true } : failure;

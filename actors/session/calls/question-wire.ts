@@ -35,7 +35,7 @@ const rejected = -1;
 
 /** One message of a caller's request, until it is answered. */
 interface WireCall {
-  readonly request: Pick<OpenRequest, 'hold' | 'release' | 'unanswered'>;
+  readonly request: Pick<OpenRequest, 'hold' | 'release' | 'unanswered' | 'perhapsUnanswered'>;
   readonly party: QuestionParty | undefined;
   readonly client: QuestionClient | undefined;
   readonly user: string | undefined;
@@ -207,9 +207,16 @@ export class QuestionWire {
     const action = question.end === 'completed' ? 'accept' : unanswered;
     const isAnswered = question.end === undefined && answer !== undefined;
     const told: QuestionAnswer = isAnswered ? answer : { action };
-    for (const call of owner.type === 'nobody' ? this.#calls.waiting() : callsOf(owner))
-      call.request.unanswered = why ?? unansweredBy(told);
+    this.#note(owner, why ?? unansweredBy(told));
     this.#tell(request, body.kind, told, why);
+  }
+
+  /** Notes, for the errors of the calls that a question may belong to, why it was not answered. */
+  #note(owner: QuestionOwner<WireCall>, why: string | undefined): void {
+    if (owner.type === 'call') owner.call.request.unanswered = why;
+    else
+      for (const { request } of owner.type === 'nobody' ? this.#calls.waiting() : owner.calls)
+        request.perhapsUnanswered = why;
   }
 
   /** Asks it; the time of all calls that it may belong to is paused meanwhile. */

@@ -15,10 +15,12 @@ import type {
   SamplingRequest,
 } from '../../../src/domain/question.ts';
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
+import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
 import { keepNumbers, numberTextAt } from '../../../src/policies/exact-json.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
+import { isSmall } from '../catalog/items.ts';
 
 // Twice the limit for descriptions: a question may have to explain itself.
 const messageCharacters = 4_096;
@@ -62,6 +64,17 @@ export function readQuestion(
   secrets: readonly string[],
 ): QuestionBody | string {
   const asked = isRecord(params) ? params : {};
+  const body = readBody(method, asked, secrets);
+  if (typeof body === 'string' || !isRecord(asked['_meta'])) return body;
+  const meta = forwardedMeta(asked['_meta']);
+  return meta === undefined || !isSmall(meta) ? body : { ...body, meta };
+}
+
+function readBody(
+  method: string,
+  asked: Record<string, unknown>,
+  secrets: readonly string[],
+): QuestionBody | string {
   if (method === 'sampling/createMessage') return readSampling(asked, secrets);
   const message = textOf(asked['message'], messageCharacters, secrets);
   if (message === undefined) return 'there is no message';

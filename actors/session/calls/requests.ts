@@ -55,8 +55,10 @@ export class OpenRequest extends Deadline {
   id = -1;
   /** The number of messages sent for it. */
   sends = 0;
-  /** Why the latest question of the server that may be about it was not answered. */
+  /** Why the latest question of the server about it was not answered. */
   unanswered: string | undefined;
+  /** The same of the latest question that may be about it or about another request. */
+  perhapsUnanswered: string | undefined;
   /** Whether the server answered the last message, in whatever shape. */
   isAnswered = false;
   onAnswer: (result: Fields) => void = ignore;

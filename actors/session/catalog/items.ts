@@ -114,7 +114,7 @@ function isIcon(icon: unknown): icon is Readonly<Record<string, unknown>> {
 }
 
 /** Returns whether a value is within the limits of what is passed on unread. */
-function isSmall(value: unknown): boolean {
+export function isSmall(value: unknown): boolean {
   const walk = { charactersLeft: extraCharacters, isTooDeep: false };
   measure(value, schemaDepth, walk);
   if (walk.isTooDeep || walk.charactersLeft < 0) return false;

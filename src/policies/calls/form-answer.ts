@@ -36,7 +36,8 @@ export function checkForm(
     const fault = faultOf(field, value, text);
     if (fault !== undefined) return { fault: `"${name}" ${fault}` };
     content.push([name, value as FormValue]);
-    if (text !== undefined) texts.push([name, text]);
+    const digits = field.type === 'integer' ? wholeDigits(text) : text;
+    if (digits !== undefined) texts.push([name, digits]);
   }
   const [unknown] = left.keys();
   if (unknown !== undefined) return { fault: `there is no field "${unknown}"` };
@@ -46,8 +47,23 @@ export function checkForm(
 }
 
 /** A whole number that JavaScript rounds may be another one, unless its digits are kept. */
-function isWhole(value: number, digits: string | undefined): boolean {
-  return digits === undefined ? Number.isSafeInteger(value) : Number.isInteger(value);
+function isWhole(value: number, text: string | undefined): boolean {
+  return text === undefined ? Number.isSafeInteger(value) : wholeDigits(text) !== undefined;
+}
+
+/**
+ * Writes a finite number of JSON, such as `1e3` or `2.0`, as a whole number, because many servers read only
+ * digits as one. Undefined if it is not whole.
+ */
+function wholeDigits(text = ''): string | undefined {
+  const [, sign = '', whole = '', fraction = '', power = ''] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/iu.exec(text) ?? [];
+  const digits = whole + fraction;
+  if (/^0+$/u.test(digits)) return '0';
+  const shift = Number(power) - fraction.length;
+  const kept = shift < 0 ? digits.slice(0, shift) : digits.padEnd(digits.length + shift, '0');
+  if (digits === '' || /[1-9]/u.test(digits.slice(kept.length))) return undefined;
+  return sign + kept.replace(/^0+/u, '');
 }
 
 /**

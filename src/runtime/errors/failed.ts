@@ -148,8 +148,7 @@ const nextStepOf: Readonly<Partial<Record<CallFailure['reason'], string>>> = {
 
 /** What to do about an answer that shows that the call ran. */
 function stepAfterRun(
-  reason: CallFailure['reason'],
-  unanswered: string | undefined,
+  { reason, unanswered, perhapsUnanswered }: CallFailure,
   server: string,
   kind: Subject['kind'],
 ): string | undefined {
@@ -157,23 +156,26 @@ function stepAfterRun(
   if (reason !== 'serverError') return undefined;
   if (unanswered !== undefined)
     return `It asked a question that was not answered (${unanswered}): call again where it can be.`;
-  return kind === 'resource'
-    ? `List its resources: troupe resources ${server}`
-    : 'Check the arguments and call again.';
+  if (kind === 'resource') return `List its resources: troupe resources ${server}`;
+  const step = 'Check the arguments and call again.';
+  return perhapsUnanswered === undefined
+    ? step
+    : `${step} If it asked a question: one was not answered (${perhapsUnanswered}).`;
 }
 
 function nextStep(
-  { reason, unanswered }: CallFailure,
+  failure: CallFailure,
   outcome: Outcome,
   server: string,
   { kind }: Subject,
 ): string {
+  const { reason } = failure;
   if (reason === 'authRequired')
     return outcome === 'not_executed'
       ? `Log in to ${server} and call again.`
       : `Log in to ${server}, and check whether the call ran before you repeat it.`;
   const step =
-    (outcome === 'executed' ? stepAfterRun(reason, unanswered, server, kind) : undefined) ??
+    (outcome === 'executed' ? stepAfterRun(failure, server, kind) : undefined) ??
     nextStepOf[reason];
   if (step !== undefined) return step;
   if (outcome === 'unknown') {

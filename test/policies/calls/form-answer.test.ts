@@ -90,6 +90,38 @@ describe('the digits of a form', () => {
   });
 });
 
+describe('a whole number', () => {
+  const form: readonly NamedField[] = [
+    { name: 'id', isRequired: true, field: { type: 'integer' } },
+  ];
+  const sent = (written: string) =>
+    writeJson(checkForm(form, parseJson(`{"id":${written}}`) as Record<string, unknown>));
+
+  it.each([
+    ['1e3', '1000'],
+    ['-1.50e+2', '-150'],
+    ['20e-1', '2'],
+    ['2.0', '2'],
+    ['-0.0', '0'],
+    ['0e9', '0'],
+    ['0.0e-400', '0'],
+    ['0e999999999999', '0'],
+    ['0.0001e5', '10'],
+    ['9007199254740993.0', '9007199254740993'],
+    ['1e21', '1000000000000000000000'],
+    ['1915883588174806058', '1915883588174806058'],
+  ])('that is written as %s is sent as %s', (written, digits) => {
+    expect(sent(written)).toBe(`{"content":{"id":${digits}}}`);
+  });
+
+  it.each(['1.00000000000000000001', '1e-400', '15e-1', '1e400', '1.50'])(
+    'is not %s',
+    (written) => {
+      expect(sent(written)).toContain('"fault"');
+    },
+  );
+});
+
 describe('a form field', () => {
   for (const [name, field, fitting, unfitting] of rows) {
     it(`accepts valid values: ${name}`, () => {

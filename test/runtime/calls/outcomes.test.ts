@@ -105,6 +105,19 @@ describe('a failed call', () => {
     if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
   });
 
+  it.each([
+    [{ unanswered: 'it was declined' }, /It asked a question that was not answered/u],
+    [{ perhapsUnanswered: 'too many' }, /Check the arguments .* If it asked a question: one was/u],
+    [{}, /Check the arguments and call again\.$/u],
+  ])('is said to have asked only if that is certain (%j)', async (asked, words) => {
+    const there = await stage({ settings: db });
+    const made = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.fail({ ...callFailure('serverError', true), ...asked });
+    await there.settle();
+    expect(made.error?.message).toMatch(words);
+  });
+
   it.each(reasons.filter((reason) => !table[reason].replays))(
     'is not sent again when it was not written: %s',
     async (reason) => {

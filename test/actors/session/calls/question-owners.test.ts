@@ -7,6 +7,7 @@ import { array, asyncProperty, assert as check, constantFrom, integer, record } 
 import { expect, it } from 'vitest';
 
 import type { QuestionClient } from '../../../../src/domain/question.ts';
+import type { CallFailure } from '../../../../src/domain/session.ts';
 import { abandonedMs } from '../../../../src/policies/calls/client-to-ask.ts';
 import { turn } from '../../../support/turn.ts';
 import { nameForm, questionBench } from './question-bench.ts';
@@ -215,8 +216,9 @@ it('a failed call says why its question was not answered', async () => {
   });
   await fail(1);
   await fail(2);
-  for (const each of several)
-    expect(await each).toMatchObject({
-      failure: { unanswered: expect.stringContaining('several clients') },
-    });
+  for (const each of several) {
+    const { failure } = (await each) as { failure: CallFailure };
+    expect(failure).not.toHaveProperty('unanswered');
+    expect(failure.perhapsUnanswered).toContain('several clients');
+  }
 });

@@ -43,6 +43,32 @@ describe("a question's message", () => {
   });
 });
 
+describe("a question's metadata", () => {
+  const visit = { message: 'm', mode: 'url', url: 'https://a.example' };
+  const metaOf = (_meta: unknown) => {
+    const body = read({ ...visit, _meta });
+    return typeof body === 'string' ? body : body.meta;
+  };
+
+  it("is kept, except for the protocol's own keys and what is too long", () => {
+    const meta = { 'a.example/theme': { dark: true } };
+    const own = { progressToken: 1, 'io.modelcontextprotocol/related-task': { taskId: 't' } };
+    expect(metaOf({ ...meta, ...own })).toEqual(meta);
+    for (const none of [undefined, own, 'x', { long: 'x'.repeat(70_000) }])
+      expect(metaOf(none)).toBeUndefined();
+    const sampled = readQuestion(
+      'sampling/createMessage',
+      {
+        messages: [{ role: 'user', content: { type: 'text', text: 'Hi' } }],
+        maxTokens: 1,
+        _meta: meta,
+      },
+      [],
+    );
+    expect(sampled).toMatchObject({ kind: 'sampling', meta });
+  });
+});
+
 describe('a form', () => {
   it('may contain every kind of field', () => {
     const fields = fieldsOf(
