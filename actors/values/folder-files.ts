@@ -188,19 +188,25 @@ function runsOf(spec: ServerSpec, variables: Variables, projectRoot: string): re
 
 interface Line {
   readonly words: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   readonly folder: string;
 }
 
-function lineOf({ command, args, cwd, values }: StdioSpec, variables: Variables): Line {
+function lineOf({ command, args, cwd, env, values }: StdioSpec, variables: Variables): Line {
   const expanded = (text: string): string => {
     const expansion = values?.literal === true ? undefined : expandVariables(text, variables);
     return expansion !== undefined && 'value' in expansion ? expansion.value : text;
   };
-  return { words: [command, ...args].map(expanded), folder: expanded(cwd) };
+  const own = Object.entries(env).map(([name, text]) => [name, expanded(text)] as const);
+  return {
+    words: [command, ...args].map(expanded),
+    env: Object.fromEntries(own),
+    folder: expanded(cwd),
+  };
 }
 
-function runOf({ words: [runner = '', ...args], folder }: Line): readonly Run[] {
-  const reads = folderReadsOf(runner, args);
+function runOf({ words: [runner = '', ...args], env, folder }: Line): readonly Run[] {
+  const reads = folderReadsOf(runner, args, env);
   if (reads === undefined) return [];
   const start = path.resolve(folder);
   const others = reads.folders.map((other) => path.resolve(start, other));

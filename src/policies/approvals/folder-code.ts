@@ -7,6 +7,21 @@
 import { isRecord } from '../is-record.ts';
 import { parsedJson } from '../parsed-json.ts';
 import { programOf } from './package-runner.ts';
+import {
+  dockerTaking,
+  elsewhere,
+  files,
+  folderSwitch,
+  manifestKeys,
+  nodeLoading,
+  nodeTaking,
+  plainFiles,
+  pythons,
+  scriptPrograms,
+  shells,
+  shims,
+  wrapperFiles,
+} from './runner-files.ts';
 
 /** What a runner reads of the folder in which it starts, as paths with `/`. */
 export interface FolderReads {
@@ -24,102 +39,70 @@ export interface FolderReads {
 
 type Reads = Partial<Omit<FolderReads, 'folders'>>;
 
-// A shim of asdf or mise may stand in for any of the programs.
-const shims = ['.tool-versions'];
-const npmFiles = ['.npmrc', 'package.json', 'node_modules', 'node_modules/.bin/'];
-const pnpmFiles = [...npmFiles, 'pnpm-workspace.yaml', '.pnpmfile.cjs', '.pnpmfile.mjs'];
-const yarnFiles = [
-  ...[...npmFiles, '.yarnrc', '.yarnrc.yml', '.pnp.cjs', '.pnp.loader.mjs'],
-  ...['.yarn/releases/', '.yarn/plugins/', '.yarn/plugins/@yarnpkg/'],
-];
-const bunFiles = [
-  ...[...npmFiles, 'bunfig.toml', 'tsconfig.json'],
-  ...['.env', '.env.local', '.env.development', '.env.production'],
-];
-const pyenvFiles = ['.python-version', '.python-versions'];
-const uvFiles = ['uv.toml', 'pyproject.toml', ...pyenvFiles];
-const uvProjectFiles = [
-  ...[...uvFiles, 'uv.lock', 'setup.py', 'setup.cfg'],
-  ...['.venv', '.venv/pyvenv.cfg', '.venv/bin/python', '.venv/Scripts/python.exe'],
-];
-const composeFiles = ['compose', 'docker-compose'].flatMap((name) =>
-  ['.yaml', '.yml', '.override.yaml', '.override.yml'].map((ending) => name + ending),
-);
-/** The files of programs whose words do not matter. */
-const plainFiles: Readonly<Record<string, readonly string[]>> = {
-  deno: [...npmFiles, 'deno.json', 'deno.jsonc', 'deno.lock'],
-  dnx: [
-    ...['NuGet.Config', 'nuget.config', 'NuGet.config', 'global.json'],
-    ...['.config/dotnet-tools.json', 'dotnet-tools.json'],
-  ],
-  bundle: ['Gemfile', 'Gemfile.lock', 'gems.rb', 'gems.locked', '.bundle/config', '.ruby-version'],
-  cargo: ['.cargo/config.toml', '.cargo/config', 'Cargo.toml', 'rust-toolchain', 'build.rs'],
-  go: ['go.mod', 'go.work'],
-  make: ['GNUmakefile', 'makefile', 'Makefile'],
-  just: ['justfile', 'Justfile', '.justfile', '.env'],
-  rscript: ['.Rprofile', '.Renviron'],
-  r: ['.Rprofile', '.Renviron'],
-  'docker-compose': [...composeFiles, '.env'],
-};
-
-// Without these, a package.json says what a project needs and not what a runner runs.
-const ownKeys = ['bin', 'directories', 'workspaces', 'packageManager', 'devEngines', 'volta'];
-const toolKeys = ['pnpm', 'bun'];
-const scriptKeys = ['scripts', 'config'];
-
 type Rule = (words: readonly string[]) => readonly Reads[];
 
 const rules: ReadonlyMap<string, Rule> = new Map(
   Object.entries<Rule>({
-    ...Object.fromEntries(
-      Object.entries(plainFiles).map(([name, upward]) => [name, () => [{ upward }]]),
-    ),
-    npx: (words) => ofPackages(npmFiles, words, false),
-    npm: (words) => ofManager(npmFiles, words),
-    pnpx: (words) => ofPackages(pnpmFiles, words, false),
-    pnpm: (words) => ofManager(pnpmFiles, words),
-    yarn: (words) => ofManager(yarnFiles, words),
-    yarnpkg: (words) => ofManager(yarnFiles, words),
-    bunx: (words) => ofPackages(bunFiles, words, false),
-    bun: (words) => ofManager(bunFiles, words),
-    uvx: (words) => [{ upward: uvFiles }, ...pythonAmong(words)],
+    ...rulesFrom(plainFiles, (upward) => [{ upward }]),
+    ...rulesFrom(wrapperFiles, ofWrapper),
+    npx: (words) => ofPackages(files.npm, words),
+    npm: (words) => ofManager(files.npm, words),
+    pnpx: (words) => ofPackages(files.pnpm, words),
+    pnpm: (words) => ofManager(files.pnpm, words),
+    yarn: (words) => ofManager(files.yarn, words),
+    yarnpkg: (words) => ofManager(files.yarn, words),
+    bunx: (words) => ofPackages(files.bun, words),
+    bun: (words) => ofManager(files.bun, words),
+    node: ofNode,
+    tsx: (words) => [{ upward: files.typeScript }, ...ofNode(words)],
+    'ts-node': (words) => [{ upward: files.typeScript }, ...ofNode(words)],
+    uvx: (words) => [{ upward: files.uv }, ...pythonAmong(words)],
     uv: ofUv,
     pipx: ofPipx,
+    dotnet: ([command]) =>
+      /^(?:tool|run)$/u.test(command ?? '') ? [{ upward: files.dotnet }] : [],
     docker: ofDocker,
     podman: ofDocker,
+    nerdctl: ofDocker,
   }),
 );
 
-const pythons = /^(?:python|pypy)\d*(?:\.\d+)*w?$|^py$/u;
-const shells = /^(?:(?:ba|da|z|k|a|c|tc)?sh|fish|busybox|cmd|powershell|pwsh)$/u;
-// They run the words that follow, as some of the words or as one text.
-const wrappers = new RegExp(
-  `^(?:${[
-    'env|nice|ionice|nohup|time|timeout|stdbuf|setsid|sudo|doas|command|exec|xvfb-run|caffeinate|corepack',
-    'mise|asdf|direnv|poetry|pdm|hatch|pipenv|rye|pixi|conda|micromamba',
-  ].join('|')})$`,
-  'u',
-);
+function rulesFrom(
+  table: Readonly<Record<string, readonly string[]>>,
+  rule: (upward: readonly string[], words: readonly string[]) => readonly Reads[],
+): Readonly<Record<string, Rule>> {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, upward]) => [name, (words) => rule(upward, words)]),
+  );
+}
+
 // No honest command line is longer, or starts more than a few.
 const maxWords = 500;
 const maxRunners = 8;
-// What follows `--` runs in a container or on another machine.
-const elsewhere = /^(?:docker|podman|nerdctl|kubectl|oc|ssh|lxc)$/u;
 
-/** Returns what a command line's package runner reads of its folder; undefined if it has no runner. */
-export function folderReadsOf(command: string, args: readonly string[]): FolderReads | undefined {
-  const found = readsIn([command, ...args.slice(0, maxWords)]);
+/**
+ * Returns what a command line's package runner reads of its folder; undefined if it has no runner.
+ *
+ * @param env - the process's own variables, which may name another folder
+ */
+export function folderReadsOf(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): FolderReads | undefined {
+  const found = [...readsIn([command, ...args.slice(0, maxWords)]), ...readsInTexts(command, args)];
   if (found.length === 0) return undefined;
   const all = (list: (reads: Reads) => readonly string[] | undefined): readonly string[] => [
     ...new Set(found.flatMap((reads) => list(reads) ?? [])),
   ];
   const isWhole = found.some((it) => isOfManifest(it) && it.manifestKeys === undefined);
+  const texts = [args, wordsOf(args), Object.entries(env).flat()];
   return {
     upward: [...shims, ...all(({ upward }) => upward)],
     here: all(({ here }) => here),
     hasModules: found.some(({ hasModules }) => hasModules === true),
-    ...(!isWhole && { manifestKeys: all(({ manifestKeys }) => manifestKeys) }),
-    folders: [...new Set([...foldersIn(args), ...foldersIn(wordsOf(args))])],
+    ...(!isWhole && { manifestKeys: all((it) => it.manifestKeys) }),
+    folders: [...new Set(texts.flatMap(foldersIn))],
   };
 }
 
@@ -130,11 +113,26 @@ function isOfManifest({ upward = [] }: Reads): boolean {
 function readsIn(line: readonly string[]): readonly Reads[] {
   const [first = '', ...rest] = line;
   const program = nameOf(first);
-  if (shells.test(program) || wrappers.test(program)) return readsAmong(wordsOf(rest));
   const own = readsAt(line);
-  if (own.length > 0 || elsewhere.test(program)) return own;
+  if (elsewhere.test(program)) return own;
+  // A package may be a program that runs other words in turn.
+  const isWrapper = [program, ...(own.length === 0 ? [] : namesIn(rest))].some(runsWords);
+  if (isWrapper) return [...own, ...readsAmong(wordsOf(rest))];
   const end = rest.indexOf('--');
-  return end === -1 ? [] : readsIn(rest.slice(end + 1));
+  return end === -1 ? own : [...own, ...readsIn(rest.slice(end + 1))];
+}
+
+function runsWords(program: string): boolean {
+  return shells.test(program) || Object.hasOwn(wrapperFiles, program);
+}
+
+/** A whole command line may be one of the words, as in `--stdio "npx server"`. */
+function readsInTexts(command: string, args: readonly string[]): readonly Reads[] {
+  if (elsewhere.test(nameOf(command))) return [];
+  return args
+    .filter((text) => /\S\s+\S/u.test(text))
+    .slice(0, maxRunners)
+    .flatMap((text) => readsIn(wordsOf([text.replace(/^--?[\w-]+=/u, '')])));
 }
 
 function readsAmong(words: readonly string[]): readonly Reads[] {
@@ -145,7 +143,8 @@ function readsAmong(words: readonly string[]): readonly Reads[] {
 }
 
 function nameOf(word: string): string {
-  return programOf(word).toLowerCase();
+  const name = programOf(word).toLowerCase();
+  return scriptPrograms.get(name) ?? name;
 }
 
 /** Splits what a shell would split, and more: a word too many only looks for a file that does not exist. */
@@ -167,19 +166,60 @@ function ruleOf(word = ''): Rule | undefined {
 
 /** @param runsScripts - whether the program may run a script of the folder, and not only packages */
 function ofPackages(
-  files: readonly string[],
+  upward: readonly string[],
   words: readonly string[],
-  runsScripts: boolean,
+  runsScripts = false,
 ): readonly Reads[] {
-  const manifestKeys = [...ownKeys, ...toolKeys, ...(runsScripts ? scriptKeys : [])];
   const packages = namesIn(words).map((name) => `node_modules/${name}/package.json`);
-  return [{ upward: [...files, ...packages], manifestKeys }];
+  const keys = runsScripts ? manifestKeys.scripts : manifestKeys.packages;
+  return [{ upward: [...upward, ...packages], manifestKeys: keys }];
 }
 
 /** A program with commands, of which some run packages only. */
-function ofManager(files: readonly string[], words: readonly string[]): readonly Reads[] {
+function ofManager(upward: readonly string[], words: readonly string[]): readonly Reads[] {
   const command = words.find((word) => !word.startsWith('-')) ?? '';
-  return ofPackages(files, words, !/^(?:exec|x|dlx)$/u.test(command));
+  return ofPackages(upward, words, !/^(?:exec|x|dlx)$/u.test(command));
+}
+
+function ofWrapper(own: readonly string[], words: readonly string[]): readonly Reads[] {
+  if (own.length === 0) return [];
+  const programs = own.includes('.venv') ? venvPrograms(words) : [];
+  return [{ upward: [...own, ...programs], manifestKeys: manifestKeys.packages }];
+}
+
+/** Node finds modules of a bare name from the folder in which it starts. */
+function ofNode(words: readonly string[]): readonly Reads[] {
+  const at = words.findIndex(
+    (word, index) => !word.startsWith('-') && !nodeTaking.test(words[index - 1] ?? ''),
+  );
+  const [own, script] = at === -1 ? [words, []] : [words.slice(0, at), words.slice(at)];
+  const modules = own.flatMap((word, index) => {
+    const loading = nodeLoading.exec(word);
+    return loading === null ? [] : (loading[1] ?? own[index + 1] ?? '');
+  });
+  const places = modules
+    .flatMap((name) => /^(?:@[\w.~-]+\/)?\w[\w.~-]*(?![\w.~:-])/u.exec(name)?.[0] ?? [])
+    .map((name) => `node_modules/${name}`);
+  const isLoading = modules.some((name) => /^[#@\w](?!\w*:)/u.test(name));
+  return [
+    ...(isLoading
+      ? [
+          {
+            upward: [
+              ...places.flatMap((place) => [place, `${place}.js`, `${place}/package.json`]),
+              ...[...files.typeScript, 'package.json'],
+            ],
+            manifestKeys: manifestKeys.modules,
+          },
+        ]
+      : []),
+    ...(own.some((word) => /^--run(?:=|$)/u.test(word)) ? ofPackages(files.npm, [], true) : []),
+    ...(scriptPrograms.has(fileOf(script[0])) ? readsAt(script) : []),
+  ];
+}
+
+function fileOf(place = ''): string {
+  return place.replace(/^.*[/\\]/su, '');
 }
 
 function ofUv(words: readonly string[]): readonly Reads[] {
@@ -187,22 +227,25 @@ function ofUv(words: readonly string[]): readonly Reads[] {
   if (at === -1) return [];
   const rest = words.slice(at + 1);
   const inner = pythonAmong(rest);
-  if (words[at] === 'tool') return [{ upward: uvFiles }, ...inner];
-  const programs = namesIn(rest).flatMap((name) => [
-    `.venv/bin/${name}`,
-    `.venv/Scripts/${name}.exe`,
-  ]);
+  if (words[at] === 'tool') return [{ upward: files.uv }, ...inner];
   const module = rest.findIndex((word) => word === '-m' || word === '--module');
   return [
-    { upward: [...uvProjectFiles, ...programs] },
+    { upward: [...files.uvProject, ...venvPrograms(rest)] },
     ...inner,
     ...(module === -1 ? [] : ofModule(rest[module + 1])),
   ];
 }
 
+function venvPrograms(words: readonly string[]): readonly string[] {
+  return namesIn(words).flatMap((name) => [`.venv/bin/${name}`, `.venv/Scripts/${name}.exe`]);
+}
+
 /** Compose starts what a file of the folder says, with the folders of this machine that it names. */
 function ofDocker(words: readonly string[]): readonly Reads[] {
-  return words.includes('compose') ? [{ upward: [...composeFiles, '.env'] }] : [];
+  const command = words.find(
+    (word, at) => !word.startsWith('-') && !dockerTaking.test(words[at - 1] ?? ''),
+  );
+  return command === 'compose' ? [{ upward: files.compose }] : [];
 }
 
 /** A file of the folder with the name of the package wins. */
@@ -225,7 +268,9 @@ const maxNames = 8;
 const maxNamed = 32;
 
 /** Python looks for modules in the folder in which it starts, before all others, unless told not to. */
-function ofPython(words: readonly string[]): readonly Reads[] {
+function ofPython(given: readonly string[]): readonly Reads[] {
+  // With it, `py` chooses a version.
+  const words = given.filter((word) => !word.startsWith('-V:'));
   let at = 0;
   for (;;) {
     const word = words[at] ?? '';
@@ -247,16 +292,17 @@ function pythonAmong(words: readonly string[]): readonly Reads[] {
 function ofModule(module = ''): readonly Reads[] {
   const parts = /^[\w-]+(?:\.[\w-]+)*$/u.test(module) ? module.split('.') : [];
   const place = parts.join('/');
-  const files = [`${place}.py`, `${place}/__init__.py`, `${place}/__main__.py`];
-  const here = parts.length === 0 ? [] : [`${parts[0]}/__init__.py`, ...files];
-  return [{ upward: pyenvFiles, here, hasModules: true }];
+  const modules = [`${place}.py`, `${place}/__init__.py`, `${place}/__main__.py`];
+  const here = parts.length === 0 ? [] : [`${parts[0]}/__init__.py`, ...modules];
+  return [{ upward: files.pyenv, here, hasModules: true }];
 }
 
-const folderSwitch = /^(?:-C|--(?:directory|project|prefix|cwd|dir|chdir)|cd)$/u;
-
-/** The folders that switches and `cd` name. */
+/** The folders that switches, variables and `cd` name. */
 function foldersIn(words: readonly string[]): readonly string[] {
-  return words.flatMap((word, at) => (folderSwitch.test(word) ? (words[at + 1] ?? []) : []));
+  return words.flatMap((word, at) => {
+    if (folderSwitch.test(word)) return words[at + 1] ?? [];
+    return /^-C(.+)$/su.exec(word)?.[1] ?? [];
+  });
 }
 
 /** Returns the part of a `package.json` that decides what runs; undefined if nothing in it does. */

@@ -41,6 +41,31 @@ describe('a package runner', () => {
     ['just good', 'justfile'],
     ['Rscript -e good::server()', '.Rprofile'],
     ['npx good', '.tool-versions'],
+    ['node /usr/lib/node_modules/npm/bin/npx-cli.js -y good', '.npmrc', 'node_modules/.bin/'],
+    ['C:\\node.exe --no-warnings C:\\npm\\npm-cli.js exec good', '.npmrc'],
+    ['node --import good/register server.js', 'node_modules/good', 'node_modules/good.js'],
+    ['node --import=@my/good server.js', 'node_modules/@my/good/package.json'],
+    ['node -r #good server.js', 'package.json'],
+    ['node --run good', 'package.json', 'node_modules/.bin/'],
+    ['tsx /server.ts', 'tsconfig.json'],
+    ['ts-node -r good /server.ts', 'node_modules/good'],
+    ['poetry run good', 'pyproject.toml', '.venv/bin/good'],
+    ['pipenv run python -m good', 'Pipfile', 'good.py'],
+    ['pdm run good', '.pdm-python'],
+    ['hatch run good', 'hatch.toml'],
+    ['pixi run good', 'pixi.toml'],
+    ['dotnet tool run good', '.config/dotnet-tools.json'],
+    ['jbang good@example', 'jbang-catalog.json'],
+    ['volta run npx good', 'package.json', '.npmrc'],
+    ['fnm exec npx good', '.nvmrc', '.npmrc'],
+    ['dotenv npx good', '.env', '.npmrc'],
+    ['mise exec good', 'mise.toml'],
+    ['cargo run', 'rust-toolchain.toml'],
+    ['bunx good', '.env.test', 'jsconfig.json'],
+    ['pnpm dlx good', 'package.yaml'],
+    ['docker --context far compose up', 'compose.yaml'],
+    ['uvx mcp-proxy@1 --port 1 npx good', 'uv.toml', '.npmrc'],
+    ['npx x -- uvx good', '.npmrc', 'uv.toml'],
   ])('%s reads %s', (line, ...files) => {
     expect(all(line)).toEqual(expect.arrayContaining(files));
   });
@@ -52,6 +77,11 @@ describe('a package runner', () => {
     'sh -c exec npx good',
     'mise x -- npx good',
     'doppler run -- npx good',
+    'op run npx good',
+    'strace -f npx good',
+    'wsl npx good',
+    'systemd-run --user npx good',
+    'sh -c node /npm/bin/npx-cli.js good',
   ])('is found in %s', (line) => {
     expect(all(line)).toContain('.npmrc');
   });
@@ -62,8 +92,25 @@ describe('a package runner', () => {
     expect(found?.folders).toEqual(['app']);
   });
 
+  it('is found in a command line that is one word', () => {
+    const bridge = (...args: string[]) => folderReadsOf('npx', ['-y', 'bridge', ...args])?.upward;
+    expect(bridge('--stdio', 'uvx good')).toContain('uv.toml');
+    expect(bridge('--stdio=uvx good')).toContain('uv.toml');
+    expect(bridge('--about', 'see uvx good')).not.toContain('uv.toml');
+    expect(folderReadsOf('docker', ['run', 'x', 'uvx good'])).toBeUndefined();
+  });
+
   it.each([
     'node server.js',
+    'node server.js --import good',
+    'node --import /abs.js --import file:///x.js -r ./x.js --import data:x -r node:fs server.js',
+    'node --import',
+    'node make.js',
+    'node -e 1',
+    'docker run --rm compose',
+    'dotnet',
+    'dotnet server.dll',
+    'op read x',
     'docker run -i image npx good',
     'kubectl exec pod -- npx good',
     'uv pip list',
@@ -78,6 +125,10 @@ describe('a package runner', () => {
     expect(folderReadsOf('uv', ['--directory', '/a b', 'run', 'x'])?.folders).toContain('/a b');
     expect(reads('npx --prefix=/other good')?.folders).toEqual(['/other']);
     expect(reads('npx good --cwd')?.folders).toEqual([]);
+    expect(reads('pnpm -C../other dlx good')?.folders).toEqual(['../other']);
+    expect(reads('env UV_PROJECT=/other uv run good')?.folders).toEqual(['/other']);
+    const env = { A: '/a', UV_PROJECT: '/b', npm_config_prefix: '/c' };
+    expect(folderReadsOf('uv', ['run', 'x'], env)?.folders).toEqual(['/b', '/c']);
   });
 
   it('is found in a bounded number of words', () => {
@@ -93,6 +144,8 @@ describe('Python', () => {
     'python3.11 -mgood.sub',
     'pypy3 -W ignore -X dev -m good.sub',
     'py -3 -Wignore -m good.sub',
+    'py -V:PythonCore/3.12-32 -m good.sub',
+    'python3.13t -m good.sub',
     'python --check-hash-based-pycs never -m good.sub',
   ])('looks for modules in its folder: %s', (line) => {
     expect(reads(line)).toMatchObject({
