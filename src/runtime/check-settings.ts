@@ -1,10 +1,7 @@
 /** Reports every problem of the settings, as far as reading and looking up programs can tell. */
 
 import { environmentOf } from '../../actors/processes/environment.ts';
-import {
-  readSettings,
-  type SettingsReaderPorts,
-} from '../../actors/settings/last-good-settings.ts';
+import { readSettings } from '../../actors/settings/last-good-settings.ts';
 import { readEnvFile } from '../../actors/values/env-file.ts';
 import { findExecutable, unexecutableFile } from '../../actors/values/executable-path.ts';
 import { settingsReportOf, withProblems } from '../config/settings-report.ts';
@@ -22,6 +19,7 @@ import { printableLine } from '../policies/text/printable.ts';
 import { quotedFor } from '../policies/text/quoted.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { confinesOf } from './settings-lookups.ts';
+import { strayPaths } from './start-folders.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 const longestShown = 200;
@@ -38,12 +36,16 @@ export async function checkSettings(options: TroupeOptions): Promise<SettingsRep
   const { settings, specs, files } = await readSettings(ports);
   const found = settings.servers.map(async (desired) => {
     const spec = specs.get(desired.generation);
-    if (spec === undefined || !desired.enabled || desired.invalid !== undefined) return [];
+    if (!desired.enabled) return [];
+    const strays = (await strayPaths(desired, files, ports)).map(({ key, message }) =>
+      warning(desired, key, message),
+    );
+    if (spec === undefined || desired.invalid !== undefined) return strays;
     const within = confinesOf(desired, ports.projectRoot);
     return [
+      ...strays,
       ...unsetVariables(desired, spec, env),
       ...shellWords(desired, spec),
-      ...projectPaths(desired, spec, ports),
       ...(spec.type === 'stdio' ? await missingCommand(desired, spec, { env, within }) : []),
       ...(await unusableEnvFile(desired, spec, { env, projectRoot: ports.projectRoot })),
     ];
@@ -86,27 +88,6 @@ function shellWords(desired: DesiredServer, spec: ServerSpec): Problem[] {
       key,
       `no shell runs, so "${word}" stays as it is; write \${${name}} in its place`,
     );
-  });
-}
-
-/** Relative paths of a server of the user's own that starts in their home, where the project may be meant. */
-function projectPaths(
-  desired: DesiredServer,
-  spec: ServerSpec,
-  { home }: Pick<SettingsReaderPorts, 'home'>,
-): Problem[] {
-  const { scope } = desired.source;
-  if (spec.type !== 'stdio' || (scope !== 'user' && scope !== 'managed') || spec.cwd !== home)
-    return [];
-  return spec.args.flatMap((arg, index) => {
-    const [, way] = /^(?:--?[\w-]+=)?(\.\.?(?:[\\/].*)?)$/u.exec(arg) ?? [];
-    if (way === undefined) return [];
-    const meant = printableLine(
-      `\${workspaceFolder}/${way}`.replace(/\/(?:\.\/?)?$|\/\.(?=\/)/u, ''),
-      longestShown,
-    );
-    const message = `the server starts in ${home}, where "${printableLine(way, longestShown)}" begins; for the project, write "${meant}"`;
-    return warning(desired, `args.${index}`, message);
   });
 }
 

@@ -125,28 +125,112 @@ describe('a relative path of user settings', () => {
   });
 
   it('is reported by a check where the project may be meant', async () => {
-    const { home, settings, clone } = places();
-    const file = path.join(settings, 'troupe.json');
+    const here = places();
     const args = ['.', '../x', '--root=./src', './a b', 'x/y', '-'];
     const server = { command: process.execPath, args };
-    const mcpServers = {
-      own: server,
-      placed: { ...server, cwd: '${workspaceFolder}', env: { A: 'b' } },
-    };
-    writeFileSync(file, JSON.stringify({ mcpServers }), { mode: 0o600 });
-    const { problems } = await checkSettings({
-      sources: [{ file, scope: 'user' }],
-      projectRoot: clone,
-      env: { ...process.env, HOME: home },
-    });
-    expect(problems.map(({ key, message }) => [key, /write "(.*)"/u.exec(message)?.[1]])).toEqual([
-      ['mcpServers.own.args.0', '${workspaceFolder}'],
-      ['mcpServers.own.args.1', '${workspaceFolder}/../x'],
-      ['mcpServers.own.args.2', '${workspaceFolder}/src'],
-      ['mcpServers.own.args.3', '${workspaceFolder}/a b'],
+    expect(
+      await strays(here, {
+        own: server,
+        placed: { ...server, cwd: '${workspaceFolder}', env: { A: 'b' } },
+      }),
+    ).toEqual([
+      ['own.args.0', '${workspaceFolder}'],
+      ['own.args.1', '${workspaceFolder}/../x'],
+      ['own.args.2', '${workspaceFolder}/src'],
+      ['own.args.3', '${workspaceFolder}/a b'],
     ]);
   });
+
+  it('is reported as a folder, a script or a variable, too', async () => {
+    const here = places();
+    mkdirSync(path.join(here.clone, 'data'));
+    const node = (...args: readonly string[]) => ({ command: process.execPath, args });
+    const env = { A: './x', DATA_DIR: 'data', PLAIN: 'data', DOT: '.', ROOT: '.', FILE: 'tell.sh' };
+    expect(
+      await strays(here, {
+        here: { ...node('x'), cwd: '.' },
+        below: { ...node('x'), cwd: 'src' },
+        script: node('--require', 'dotenv/config', 'dist/index.js'),
+        beside: node('server.js'),
+        found: { command: 'npx', args: ['-y', 'server', 'tell.sh', '--in=data/'] },
+        literal: { ...node('./x'), values: 'literal' },
+        variables: { ...node('-e', ''), env },
+      }),
+    ).toEqual([
+      ['below.cwd', '${workspaceFolder}/src'],
+      ['here.cwd', '${workspaceFolder}'],
+      ['script.args.2', '${workspaceFolder}/dist/index.js'],
+      ['beside.args.0', '${workspaceFolder}/server.js'],
+      ['found.args.2', '${workspaceFolder}/tell.sh'],
+      ['found.args.3', '${workspaceFolder}/data'],
+      ['literal.args.0', path.join(here.clone, 'x')],
+      ['variables.env.A', '${workspaceFolder}/x'],
+      ['variables.env.DATA_DIR', '${workspaceFolder}/data'],
+      ['variables.env.ROOT', '${workspaceFolder}'],
+      ['variables.env.FILE', '${workspaceFolder}/tell.sh'],
+    ]);
+  });
+
+  it('is not reported where it is none, or plainly means something else', async () => {
+    const here = places();
+    writeFileSync(path.join(here.home, 'server.js'), '');
+    const args = [
+      ...['server.js', '@scope/name', 'owner/repo', 'vercel/next.js', 'https://h.example/a/b.js'],
+      ...[
+        '*.json',
+        'src/**/*.ts',
+        '--repo=owner/repo',
+        'text/html',
+        '3.12',
+        'h.example',
+        '${X:-a/b}',
+      ],
+    ];
+    const env = { URL: 'http://h.example/x', TZ: 'Europe/Berlin', SEPARATOR: '.', SCOPE: '@a/b' };
+    expect(await strays(here, { own: { command: process.execPath, args, env } })).toEqual([]);
+    const placed = { command: process.execPath, args: ['./x'], cwd: here.folder };
+    expect(await strays(here, { placed })).toEqual([]);
+  });
+
+  it('is reported for a named file elsewhere, unless the file has what it names', async () => {
+    const here = places();
+    const entry = { command: process.execPath, args: ['.', './tell.sh', './lost', 'lost.js'] };
+    const servers = { a: entry, b: { ...entry, args: [], cwd: '.' } };
+    const named = [
+      ['a.args.0', '${workspaceFolder}'],
+      ['a.args.2', '${workspaceFolder}/lost'],
+      ['b.cwd', '${workspaceFolder}'],
+    ];
+    expect(await strays(here, servers, { scope: 'config' })).toEqual(named);
+    const [file, scope] = [path.join(here.clone, 'servers.json'), 'config'];
+    expect(await strays(here, servers, { file, scope })).toEqual([]);
+  });
+
+  it('is reported without a home, and so is a home that does not exist', async () => {
+    const here = places();
+    const servers = { a: { command: process.execPath, args: ['./x'] }, b: { command: 'node' } };
+    const home = path.join(here.folder, 'lost');
+    expect(await strays(here, servers, { home })).toEqual([['a.command', 'cwd']]);
+  });
 });
+
+/** What a check says about the servers of a file: the key, and what to write. */
+async function strays(
+  { home: usual, settings, clone }: ReturnType<typeof places>,
+  mcpServers: Readonly<Record<string, unknown>>,
+  { scope = 'user', file = path.join(settings, 'troupe.json'), home = usual } = {},
+) {
+  writeFileSync(file, JSON.stringify({ mcpServers }), { mode: 0o600 });
+  const { problems } = await checkSettings({
+    sources: [{ file, scope: scope as 'user' }],
+    projectRoot: clone,
+    env: { ...process.env, HOME: home, X: 'x' },
+  });
+  return problems.map(({ key, message }) => [
+    key?.replace('mcpServers.', ''),
+    /write "(.*)"/u.exec(message)?.[1],
+  ]);
+}
 
 describe('equal entries that start in different folders', () => {
   const node = (...args: readonly string[]) => ({ command: 'node', args });

@@ -53,3 +53,14 @@ function mayBePath(text: string): boolean {
     .split(/[:;,=]/u)
     .some((part) => /^(?![\\/~@-])(?:\.\.?$|.*[\\/]|\.\w|.*\.[a-z]\w{0,9}$)/isu.test(part));
 }
+
+/** The script that an interpreter runs, as the position of its argument; -1 without one. */
+export function scriptAt(command: string, args: readonly string[]): number {
+  if (!interpreters.test(programOf(command))) return -1;
+  const at = args.findIndex(
+    (word, index) =>
+      !/^-|^run$/u.test(word) &&
+      !/^(?:-[rIWX]|--(?:require|import|loader))$/u.test(args[index - 1] ?? ''),
+  );
+  return /^-(?:[mcep]|-eval|-print)$/u.test(args[at - 1] ?? '') ? -1 : at;
+}

@@ -47,6 +47,11 @@ function isBelow(file: string, folder: string): boolean {
 /** Stands for the path of the project folder. */
 export const projectWord = '${workspaceFolder}';
 
+/** How to write a path that begins in the project folder. */
+export function projectPath(way: string): string {
+  return `${projectWord}/${way}`.replace(/\/(?:\.\/?)?$|\/\.(?=\/)/u, '');
+}
+
 /** Replaces the word for the project folder in what describes a process; in commands that give values, see `entryValuesOf`. */
 export function withProject(entry: ServerEntry, projectRoot: string): ServerEntry {
   const { command, args = [], cwd, envFile, env = {} } = entry;
@@ -74,7 +79,12 @@ export function withProject(entry: ServerEntry, projectRoot: string): ServerEntr
 
 /** A folder that begins with a reference is resolved when the reference is. */
 export function fromFolder(folder: string, written: string, values: ServerEntry['values']): string {
-  return written.startsWith('${') && values !== 'literal' ? written : path.resolve(folder, written);
+  return isFixed(written, values) ? written : path.resolve(folder, written);
+}
+
+/** Whether a path is the same wherever the entry stands. */
+export function isFixed(written: string, values: ServerEntry['values']): boolean {
+  return path.isAbsolute(written) || (written.startsWith('${') && values !== 'literal');
 }
 
 /** The folder that an entry names and that must exist. */
@@ -85,18 +95,22 @@ export interface NamedFolder {
 
 /** @param problemHere - a problem at the entry's `cwd`, without a message */
 export function namedFolderOf(
-  { cwd, values }: ServerEntry,
+  { cwd, values, isBesideFile }: ServerEntry & { readonly isBesideFile: boolean },
   spec: ServerSpec,
   problemHere: () => Problem,
 ): NamedFolder | undefined {
   if (cwd === undefined || spec.type !== 'stdio') return undefined;
   if (cwd.includes('${') && values !== 'literal') return undefined;
   const shown = printableLine(spec.cwd, maxShownLength);
+  const hint =
+    isBesideFile && values !== 'literal'
+      ? `; for the project, write "${printableLine(projectPath(cwd), maxShownLength)}"`
+      : '';
   // Not its node, which would stay in memory.
   const problem = problemHere();
   return {
     path: spec.cwd,
-    problemOf: (fault) => ({ ...problem, message: folderMessages[fault](shown) }),
+    problemOf: (fault) => ({ ...problem, message: `${folderMessages[fault](shown)}${hint}` }),
   };
 }
 

@@ -58,6 +58,7 @@ import {
 import { parseOAuth } from './oauth.ts';
 import {
   fromFolder,
+  isFixed,
   type NamedFolder,
   namedFolderOf,
   type Places,
@@ -99,6 +100,8 @@ export interface ParsedServer {
   readonly folder?: NamedFolder;
   /** False for a local server that names no folder, so that its scope decides where it starts. */
   readonly isPlaced?: false;
+  /** Its folder is named by a relative path, which begins at the file and not in the project. */
+  readonly isBesideFile?: true;
   /** Set when commands give values of it: the problem unless the user's own settings consent. */
   readonly withoutConsent?: Problem;
   /** The entry's own policy choice, on top of the troupe's. */
@@ -169,7 +172,12 @@ export function parseServerEntry(
     return invalid({ ...policy.fault, path: ['policy', ...policy.fault.path] });
   const spec = specOf(member.name, entry, values, places);
   const { commandAt } = values;
-  return validServer(member, origin, { entry, spec, ...defined({ commandAt }) }, policy.choice);
+  const isBesideFile =
+    entry.cwd !== undefined &&
+    !isFixed(entry.cwd, entry.values) &&
+    places.folder !== origin.projectRoot;
+  const parts = { entry, spec, isBesideFile, ...defined({ commandAt }) };
+  return validServer(member, origin, parts, policy.choice);
 }
 
 function nameFault({ name }: TreeMember): BrokenRule | undefined {
@@ -185,16 +193,24 @@ function validServer(
   {
     entry,
     spec,
+    isBesideFile,
     commandAt,
-  }: { readonly entry: ServerEntry; readonly spec: ServerSpec } & Pick<EntryValues, 'commandAt'>,
+  }: {
+    readonly entry: ServerEntry;
+    readonly spec: ServerSpec;
+    readonly isBesideFile: boolean;
+  } & Pick<EntryValues, 'commandAt'>,
   choice: PolicyChoice,
 ): ParsedServer {
   const isOwn = isPrivileged(origin.scope);
-  const folder = namedFolderOf(entry, spec, () => problemInEntry(member, origin, ['cwd'], ''));
+  const folder = namedFolderOf({ ...entry, isBesideFile }, spec, () =>
+    problemInEntry(member, origin, ['cwd'], ''),
+  );
   return {
     spec,
     ...(folder && { folder }),
     ...(entry.cwd === undefined && spec.type === 'stdio' && { isPlaced: false as const }),
+    ...(isBesideFile && { isBesideFile }),
     ...(commandAt && {
       withoutConsent: problemInEntry(member, origin, commandAt, consentMissing(commandAt)),
     }),
