@@ -42,7 +42,7 @@ import { noValues, SettingError, type SpecValues, unexpandable, withHeaders } fr
 export interface ValuePorts {
   readonly clock: Clock;
   readonly env: Variables;
-  /** Absolute path of the folder in which commands run. */
+  /** Absolute path of the project, in which commands run unless the entry's rules name another folder. */
   readonly projectRoot: string;
   readonly ask: AskForInput | undefined;
   readonly inputEvents?: InputEvents | undefined;

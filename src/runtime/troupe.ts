@@ -97,7 +97,8 @@ export interface TroupeOptions {
   /** Servers that run inside the host, by name. Default: none. */
   readonly servers?: Readonly<Record<string, EmbeddedServer>>;
   /**
-   * Folder against which relative paths in settings are resolved. Default: the working directory.
+   * The project folder, in which its servers and those of the host start. Relative paths in their entries, in
+   * `sources` and in `roots` begin there. Default: the working directory.
    */
   readonly projectRoot?: string;
   /**
