@@ -9,7 +9,7 @@ import {
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { realFolder } from '../files/file-system.ts';
+import { homeFolder, realFolder } from '../files/file-system.ts';
 import { isWithin } from '../files/path-within.ts';
 import { readTextFile } from '../files/text-file.ts';
 
@@ -25,11 +25,12 @@ const maxBytes = 256 * 1024;
 /**
  * Reads the variables. Never rejects.
  *
- * @param projectRoot - absolute path; a file in this folder may set only values
+ * @param projectRoot - absolute path; a file in this folder may set only values, unless it is the home folder
  */
 export async function readEnvFile(
   rule: NonNullable<ValueRules['envFile']>,
   projectRoot: string,
+  variables: Variables,
 ): Promise<EnvFileReading> {
   const { path: file, within } = rule;
   const reading = await readTextFile(file, {
@@ -41,7 +42,11 @@ export async function readEnvFile(
   if ('failure' in reading) return reading;
   // The path may lead into the folder, or out of it, through links.
   const places = [file, realFolder(file)];
-  const isOfProject = within !== undefined || places.some((place) => isWithin(place, projectRoot));
+  // What is in the home folder is the user's own, even if that is the project.
+  const home = homeFolder(variables);
+  const isHome = home !== undefined && realFolder(home) === realFolder(projectRoot);
+  const isInProject = !isHome && places.some((place) => isWithin(place, projectRoot));
+  const isOfProject = within !== undefined || isInProject;
   return variablesOf(reading.text, isOfProject);
 }
 
@@ -59,7 +64,7 @@ export async function envFileNamesOf(
   const place =
     values?.literal === true ? { value: rule.path } : expandVariables(rule.path, variables);
   if (!('value' in place)) return undefined;
-  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot);
+  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot, variables);
   return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
 }
 

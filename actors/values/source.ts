@@ -198,7 +198,7 @@ async function readVariables(
       ? { value: rule.path }
       : expandVariables(rule.path, env, { found: references });
   if (!('value' in place)) throw unexpandable(place, 'envFile');
-  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot);
+  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot, env);
   if ('env' in reading) return reading.env;
   // As written: the value of a reference in it may be a secret.
   const file = printableLine(rule.path, maxShownLength);

@@ -157,7 +157,7 @@ async function unusableEnvFile(
   if (rule === undefined) return [];
   const place = values?.literal === true ? { value: rule.path } : expandVariables(rule.path, env);
   if (!('value' in place)) return [];
-  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot);
+  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot, env);
   if ('env' in reading) return [];
   const shown = printableLine(rule.path, longestShown);
   return [warning(desired, 'envFile', `the file ${shown} ${reading.failure}`)];

@@ -3,6 +3,7 @@
 import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseSettings } from '../../src/config/parse-settings.ts';
 import { createTroupe } from '../../src/index.ts';
 import { checkSettings } from '../../src/runtime/check-settings.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
@@ -99,6 +100,28 @@ describe('a local server', () => {
   });
 });
 
+describe('a relative path of a plugin', () => {
+  it('starts at the file of the plugin, and its server in the project', async () => {
+    const { settings, clone } = places();
+    const file = path.join(settings, 'plugin.json');
+    const own = { command: './tell.sh', envFile: '.env' };
+    writeFileSync(file, JSON.stringify({ mcpServers: { own } }), { mode: 0o600 });
+    const origin = { file, scope: 'plugin', projectRoot: clone } as const;
+    const { document } = parseSettings(readFileSync(file, 'utf8'), origin);
+    expect(document?.servers[0]?.spec).toMatchObject({
+      command: path.join(settings, 'tell.sh'),
+      cwd: clone,
+      values: { envFile: { path: path.join(settings, '.env'), within: settings } },
+    });
+    const shown = { file: 'plugin own', scope: 'plugin', projectRoot: clone } as const;
+    const brought = parseSettings(readFileSync(file, 'utf8'), shown);
+    expect(brought.document?.servers[0]?.spec).toMatchObject({
+      command: path.join(clone, 'tell.sh'),
+      values: { envFile: { within: clone } },
+    });
+  });
+});
+
 describe('a relative path of user settings', () => {
   it('starts at the folder of the file: variables, commands and folders', async () => {
     const here = places();
@@ -122,6 +145,15 @@ describe('a relative path of user settings', () => {
     expect(problems).toMatchObject([
       { key: 'mcpServers.own.envFile', message: expect.stringContaining('sets NODE_OPTIONS') },
     ]);
+  });
+
+  it('takes such a variable from a file of the home folder, even if that is the project', async () => {
+    const { folder, ...here } = places();
+    const home = here.clone;
+    writeFileSync(path.join(home, '.env'), 'FROM=home\nNODE_OPTIONS=--no-warnings\n');
+    const file = path.join(home, 'troupe.json');
+    const own = { envFile: '.env' };
+    expect(await started({ folder, ...here, home }, own, { file })).toMatchObject({ from: 'home' });
   });
 
   it('is reported by a check where the project may be meant', async () => {

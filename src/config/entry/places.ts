@@ -35,7 +35,11 @@ export function placesOf({
   const isOwn = scope === 'user' || scope === 'managed';
   // A file of the project that the user names, such as `.vscode/mcp.json`, is about the project.
   const isElsewhere = scope === 'config' && !isBelow(file, projectRoot);
-  const folder = given ?? (isOwn || isElsewhere ? path.dirname(file) : projectRoot);
+  // A plugin brings programs beside its file. Without a file, it has no folder of its own.
+  const isOfPlugin = scope === 'plugin' && path.isAbsolute(file);
+  const isBeside = isOwn || isElsewhere || isOfPlugin;
+  const folder = given ?? (isBeside ? path.dirname(file) : projectRoot);
+  if (isOfPlugin) return { start: projectRoot, folder };
   return { start: isOwn ? (given ?? home ?? folder) : folder, folder };
 }
 

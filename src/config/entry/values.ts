@@ -166,10 +166,10 @@ function specOf(
   oauth: OAuthEntry,
   texts: readonly TextValue[],
   isLiteral: boolean,
-  { folder, isGated, projectRoot }: ValuesOrigin,
+  { folder, ...origin }: ValuesOrigin,
 ): OAuthSpec {
   const byKey = new Map(texts.map((one) => [keyOf(one), one.text]));
-  const places = { folder, isLiteral, ...(isGated && { within: projectRoot }) };
+  const places = { folder, isLiteral, ...confinesOf({ folder, ...origin }) };
   return oauthSpecOf(oauth, (key) => byKey.get(key), places);
 }
 
@@ -177,9 +177,10 @@ function specOf(
 function tlsOf(
   texts: Readonly<Record<string, string>>,
   isLiteral: boolean,
-  { file, isGated, projectRoot }: ValuesOrigin,
+  origin: ValuesOrigin,
 ): Pick<ReachRules, 'tls'> {
   if (Object.keys(texts).length === 0) return {};
+  const { file, projectRoot } = origin;
   // Settings of the host have no file.
   const folder = path.isAbsolute(file) ? path.dirname(file) : projectRoot;
   const placed = Object.entries(texts).map(([key, text]) => {
@@ -187,7 +188,12 @@ function tlsOf(
     const isPath = key !== 'passphrase' && !isOpen && !isPem(text);
     return [key, isPath ? path.resolve(folder, text) : text] as const;
   });
-  return { tls: { ...Object.fromEntries(placed), ...(isGated && { within: projectRoot }) } };
+  return { tls: { ...Object.fromEntries(placed), ...confinesOf(origin) } };
+}
+
+/** The folder that a gated entry's files must be in: the project, or that of the plugin. */
+function confinesOf({ folder, isGated, projectRoot, scope }: ValuesOrigin) {
+  return isGated ? { within: scope === 'plugin' ? folder : projectRoot } : {};
 }
 
 function keyOf({ path: where }: { readonly path: TreePath }): string {
@@ -290,12 +296,12 @@ function envFileFault(
 function envFileOf(
   envFile: string | undefined,
   isLiteral: boolean,
-  { folder, isGated, projectRoot }: ValuesOrigin,
+  origin: ValuesOrigin,
 ): Pick<ValueRules, 'envFile'> {
   if (envFile === undefined) return {};
   const isOpen = !isLiteral && envFile.startsWith('${');
-  const file = isOpen ? envFile : path.resolve(folder, envFile);
-  return { envFile: { path: file, ...(isGated ? { within: projectRoot } : {}) } };
+  const file = isOpen ? envFile : path.resolve(origin.folder, envFile);
+  return { envFile: { path: file, ...confinesOf(origin) } };
 }
 
 function inputsOf(

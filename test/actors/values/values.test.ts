@@ -326,7 +326,7 @@ describe('an environment file', () => {
     const over = path.join(outside, 'project');
     symlinkSync(root, over);
     const names = (file: string, within = root) =>
-      readEnvFile({ path: file, within }, root).then((reading) =>
+      readEnvFile({ path: file, within }, root, {}).then((reading) =>
         'env' in reading ? Object.keys(reading.env) : reading.failure,
       );
     expect(await names(path.join(root, 'chain'))).toEqual(['A']);
