@@ -207,8 +207,13 @@ function budgetText(budgets: Budgets): string {
   const alike =
     sameExits === undefined || sameExits.used < 2
       ? ''
-      : `; failed the same way ${sameExits.used} of ${sameExits.max} times`;
+      : `; failed the same way ${timesOf(sameExits)} times`;
   return `attempts ${attemptsText({ attempts })}${alike}${inWindows.join('')}`;
+}
+
+/** A remote server is tried beyond the limit, but rarely. */
+function timesOf({ used, max }: NonNullable<Budgets['sameExits']>): string {
+  return used > max ? String(used) : `${used} of ${max}`;
 }
 
 /** A lost remote server is tried for ever, but more slowly. */

@@ -84,12 +84,18 @@ const usualSameExits = 3;
 
 /** The edit of the entry that a failed start suggests; the troupe starts the server again after it. */
 function stepForSuspect(
-  { policy }: DesiredServer,
+  { name, source, policy }: DesiredServer,
   { lastError, hasServed, sameExits }: Tried,
   place: string,
 ): string | undefined {
   if (hasServed) return undefined;
-  if (lastError?.suspect === 'era') return `set "era": "legacy" in ${place}`;
+  if (lastError?.suspect === 'era') {
+    // The files of other programs have no such key.
+    const isOurs = source.file === undefined || source.key === `mcpServers.${name}`;
+    return isOurs
+      ? `set "era": "legacy" in ${place}`
+      : `troupe import --from ${source.file}, then set "era": "legacy" for ${name} in the new entry`;
+  }
   const isAlike = sameExits >= (policy.startup.sameExits ?? usualSameExits);
   return lastError?.suspect === 'url' && isAlike ? `check url in ${place}` : undefined;
 }

@@ -111,6 +111,17 @@ settings      mcpServers.db in /settings/troupe.json:3`,
     );
     const { budgets } = explanationOf();
     if (budgets === undefined) throw new Error('There are budgets.');
+    const alike = (used: number) =>
+      explanationLines(
+        explanationOf({ budgets: { ...budgets, sameExits: { used, max: 3 } } }),
+        nowMs,
+        200,
+        plain,
+        true,
+      ).join('\n');
+    expect(alike(1)).not.toContain('same way');
+    expect(alike(2)).toContain('failed the same way 2 of 3 times');
+    expect(alike(40)).toContain('failed the same way 40 times');
     const later = explanationOf({ budgets: { ...budgets, attempts: { used: 8, max: 5 } } });
     expect(explanationLines(later, nowMs, 80, plain)).toContain(
       'attempts      8, after the first 5 more slowly',

@@ -183,6 +183,22 @@ describe("a server's status", () => {
     ]);
   });
 
+  it('names the older era as the key of an entry that can have it', () => {
+    const lastError = { kind: 'protocol', message: 'no era', suspect: 'era' } as const;
+    const tried = { lastError, hasServed: false, sameExits: 0 };
+    const stepFor = (key: string) =>
+      nextStepFor(
+        { ...desired, source: { ...desired.source, key } },
+        { state: 'failed' },
+        undefined,
+        tried,
+      );
+    expect(stepFor('mcpServers.db')).toBe('set "era": "legacy" in /project/troupe.json:7');
+    expect(stepFor('mcp_servers.db')).toBe(
+      'troupe import --from /project/troupe.json, then set "era": "legacy" for db in the new entry',
+    );
+  });
+
   it('names the command that enables a server, or the edit where it cannot', () => {
     const source = desired.source;
     const stepFor = (more: Partial<DesiredServer>) =>
