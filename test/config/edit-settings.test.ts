@@ -127,7 +127,7 @@ describe('additions to a settings file', () => {
         expect((edited ?? '').startsWith('\ufeff')).toBe(text.startsWith('\ufeff'));
         if (additions.length === 0) expect(edited).toBe(text);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 400 },
     );
   });
 });
@@ -150,7 +150,7 @@ describe('removals from a settings file', () => {
         expect(isWithin(kept, piecesOf(edited))).toBe(true);
         expect(edited.startsWith('\ufeff')).toBe(text.startsWith('\ufeff'));
       }),
-      { numRuns: 1_000 },
+      { numRuns: 400 },
     );
   });
 
@@ -170,7 +170,7 @@ describe('removals from a settings file', () => {
         expect(disabled).not.toBe(text);
         expect(changeSettings(disabled, [{ path, value: undefined }])).toBe(text);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 400 },
     );
   });
 

@@ -223,7 +223,7 @@ describe('a compiled chart', () => {
     const events = fc.array(fc.constantFrom(...eventTypes), { maxLength: 8 });
     fc.assert(
       fc.property(sketch, events, (root, sent) => expectAlike(chartOf(root), sent)),
-      { numRuns: 1_500 },
+      { numRuns: 600 },
     );
     vi.restoreAllMocks();
   });

@@ -13,10 +13,10 @@ import { activeStates, createInertScope, type Effect } from '../../../machines/x
 import { GroupedMap } from '../../../src/policies/grouped-map.ts';
 
 /** Comparisons per event type and configuration. */
-const mostCount = 10;
+const mostCount = 3;
 
 /**
- * Returns a compiled chart that compares its first ten transitions per event type and configuration
+ * Returns a compiled chart that compares its first three transitions per event type and configuration
  * with XState's.
  */
 export function comparing<Machine extends AnyStateMachine>(machine: Machine): Machine {

@@ -141,7 +141,7 @@ describe('a session', () => {
           told.filter((type) => !['session.impaired', 'session.recovered'].includes(type)),
         ).toEqual([]);
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 
@@ -163,7 +163,7 @@ describe('a session', () => {
         if (end?.wasOpen === true) expect(told).toContain('session.listed');
         if (end !== undefined) expect(end.failure).not.toBeNull();
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 

@@ -81,7 +81,7 @@ describe('the guard in an explanation', () => {
     const seen = new WeakSet<ServerStatus>();
     const bound = servers.slice(0, 5);
     let compared = 0;
-    for (let seed = 1; seed <= 40; seed += 1) {
+    for (let seed = 1; seed <= 24; seed += 1) {
       const world = new World({
         seed,
         servers,
@@ -100,7 +100,7 @@ describe('the guard in an explanation', () => {
       }
     }
     // Else the schedules are too tame to say anything.
-    expect(compared).toBeGreaterThan(1_000);
+    expect(compared).toBeGreaterThan(600);
     expect([...taken]).toEqual(
       expect.arrayContaining([
         'isDisabled',
