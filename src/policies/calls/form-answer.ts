@@ -57,7 +57,7 @@ function isWhole(value: number, text: string | undefined): boolean {
  */
 function wholeDigits(text = ''): string | undefined {
   const [, sign = '', whole = '', fraction = '', power = ''] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/iu.exec(text) ?? [];
+    /^\s*(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?\s*$/iu.exec(text) ?? [];
   const digits = whole + fraction;
   if (/^0+$/u.test(digits)) return '0';
   const shift = Number(power) - fraction.length;

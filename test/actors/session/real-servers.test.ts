@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { RemoteSpec, ServerSpec } from '../../../src/domain/server-spec.ts';
 import { freePort } from '../../fixtures/remote/free-port.ts';
-import { type Bench, callOptions, createBench, isRunning, promptMs } from './bench.ts';
+import { type Bench, callOptions, createBench, isRunning } from './bench.ts';
 
 const servers = new URL('../../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
 
@@ -114,11 +114,10 @@ describe('server-everything', () => {
 
   it('is promptly reported as lost over SSE when it is killed', async () => {
     const session = await listed(await startEverything('sse'));
-    const killedAt = performance.now();
+    session.bench.holdTimers();
     remote?.kill('SIGKILL');
-    const { failure, at } = await session.bench.next('session.closed');
+    const { failure } = await session.bench.next('session.closed');
     expect(failure?.kind).toBe('transport');
-    expect(at - killedAt).toBeLessThan(promptMs);
   });
 
   it('is promptly reported as lost over HTTP when it is killed during a call', async () => {
@@ -134,11 +133,10 @@ describe('server-everything', () => {
     await new Promise<void>((resolve) => {
       started = resolve;
     });
-    const killedAt = performance.now();
+    session.bench.holdTimers();
     remote?.kill('SIGKILL');
-    const { failure, at } = await session.bench.next('session.closed');
+    const { failure } = await session.bench.next('session.closed');
     expect(failure?.kind).toBe('transport');
-    expect(at - killedAt).toBeLessThan(promptMs);
     expect(await slow).toMatchObject({ failure: { reason: 'streamLost', written: true } });
   });
 });
