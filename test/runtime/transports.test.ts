@@ -11,6 +11,7 @@ import {
   type Troupe,
   type TroupeOptions,
 } from '../../src/index.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { type HttpFixture, startHttpFixture } from '../fixtures/remote/http-server.ts';
 import { type SseFixture, startSseFixture } from '../fixtures/remote/sse-server.ts';
 import { startWsFixture, type WsFixture } from '../fixtures/remote/ws-server.ts';
@@ -204,7 +205,9 @@ describe('a stop of a hundred HTTP servers', () => {
     server = fixture;
     const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
     const entries = names.map((name) => [name, { url: fixture.url, headers: { 'x-of': name } }]);
-    const there = start({ settings: { mcpServers: Object.fromEntries(entries) as object } });
+    // No deadline passes, so each session takes the time that it needs.
+    const clock = new VirtualClock();
+    const there = start({ clock, settings: { mcpServers: Object.fromEntries(entries) as object } });
     await Promise.all(names.map((name) => there.waitFor(name, 'ready')));
     await there.stop();
     expect(fixture.seen.filter((method) => method === 'DELETE')).toHaveLength(100);
