@@ -14,13 +14,13 @@ const faces = 'gateway|inspector|cli|adapters|testing';
 const allowed = [
   { folder: '^src/domain/', name: 'domain', may: ['^src/domain/'] },
   { folder: '^src/policies/', name: 'policies', may: ['^src/(policies|domain)/'] },
-  { folder: '^src/config/', name: 'config', may: ['^src/(config|domain|policies)/'] },
+  { folder: '^src/settings/', name: 'settings', may: ['^src/(settings|domain|policies)/'] },
   { folder: '^machines/', name: 'machines', may: ['^machines/', '^src/(domain|policies)/'] },
   {
     folder: '^actors/',
     name: 'actors',
     // The settings actor parses text with src/config; machines as types only, see below.
-    may: ['^actors/', '^src/(domain|policies|config)/', '^machines/'],
+    may: ['^actors/', '^src/(domain|policies|settings)/', '^machines/'],
   },
   {
     folder: '^src/recorder/',
@@ -30,7 +30,7 @@ const allowed = [
   {
     folder: '^src/runtime/',
     name: 'runtime',
-    may: ['^src/(runtime|recorder|domain|policies|config)/', '^machines/', '^actors/'],
+    may: ['^src/(runtime|recorder|domain|policies|settings)/', '^machines/', '^actors/'],
   },
   {
     folder: '^visualizations/',
@@ -107,10 +107,10 @@ module.exports = {
       to: { dependencyTypes: ['core'], pathNot: ['^(node:)?crypto$'] },
     },
     {
-      name: 'config-takes-text',
+      name: 'settings-take-text',
       comment: 'Settings come in as text; reading files and asking programs is for actors.',
       severity: 'error',
-      from: { path: '^src/config/' },
+      from: { path: '^src/settings/' },
       to: { dependencyTypes: ['core'], pathNot: ['^(node:)?(path|url)$'] },
     },
     {

@@ -7,15 +7,15 @@
  * Never rejects. Once the signal is aborted, the result is meaningless.
  */
 
-import {
-  type DockerFinding,
-  dockerAnswerMs,
-  dockerGatewaySpec,
-} from '../../src/config/docker-gateway.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
+import {
+  type DockerFinding,
+  dockerAnswerMs,
+  dockerGatewaySpec,
+} from '../../src/settings/docker-gateway.ts';
 import { type BriefAnswer, type BriefRun, runBriefly } from '../processes/run-briefly.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 import type { StdioLaunch } from '../processes/system.ts';

@@ -9,10 +9,10 @@
  * Never rejects. `dispose` ends a running check; the listener is not called afterwards.
  */
 
-import type { DockerFinding } from '../../src/config/docker-gateway.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
+import type { DockerFinding } from '../../src/settings/docker-gateway.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 import type { checkDocker } from './docker-check.ts';
 

@@ -1,9 +1,8 @@
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-
-import type { FolderFault } from '../../src/config/entry/places.ts';
-import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 import { isFolderScope, type Scope } from '../../src/domain/scope.ts';
+import type { FolderFault } from '../../src/settings/entry/places.ts';
+import { decodeSettings, maxSettingsBytes } from '../../src/settings/settings-bytes.ts';
 import { codeOf, readPlain } from '../files/file-system.ts';
 import { isWithin, pathWithin } from '../files/path-within.ts';
 

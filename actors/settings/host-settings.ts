@@ -1,15 +1,15 @@
 /** Settings that the host or its plugins pass as objects. */
 
-import type { DocumentOrigin } from '../../src/config/entry/server-entry.ts';
+import { unwritablePart } from '../../src/policies/exact-json.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import type { DocumentOrigin } from '../../src/settings/entry/server-entry.ts';
 import {
   type ParsedSettings,
   parseHostText,
   parseSettings,
   SettingsMemory,
   type Upkeep,
-} from '../../src/config/parse-settings.ts';
-import { unwritablePart } from '../../src/policies/exact-json.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
+} from '../../src/settings/parse-settings.ts';
 
 /** Settings that a plugin provides without a file. */
 export interface PluginSettings {

@@ -5,15 +5,21 @@
  * vanished keeps its content for two seconds and then counts as deleted.
  */
 
-import { dockerGatewayChoice, dockerGatewaySource } from '../../src/config/docker-gateway.ts';
-import type { FolderFault } from '../../src/config/entry/places.ts';
-import { isPrivileged } from '../../src/config/entry/server-entry.ts';
-import { ofPlugin } from '../../src/config/layers.ts';
+import type { HostRule } from '../../src/domain/host/rule.ts';
+import type { PolicyChoice } from '../../src/domain/policy.ts';
+import { isFolderScope, type Problem, type Scope } from '../../src/domain/settings.ts';
+import { defined } from '../../src/policies/defined.ts';
+import { printableLine } from '../../src/policies/text/printable.ts';
+import { quotedFor } from '../../src/policies/text/quoted.ts';
+import { dockerGatewayChoice, dockerGatewaySource } from '../../src/settings/docker-gateway.ts';
+import type { FolderFault } from '../../src/settings/entry/places.ts';
+import { isPrivileged } from '../../src/settings/entry/server-entry.ts';
+import { ofPlugin } from '../../src/settings/layers.ts';
 import {
   type MergedSettings,
   mergeSettings,
   mergingSettings,
-} from '../../src/config/merge-settings.ts';
+} from '../../src/settings/merge-settings.ts';
 import {
   foldersOf,
   inTurns,
@@ -21,13 +27,7 @@ import {
   parseSettingsFile,
   refuseFolders,
   SettingsMemory,
-} from '../../src/config/parse-settings.ts';
-import type { HostRule } from '../../src/domain/host/rule.ts';
-import type { PolicyChoice } from '../../src/domain/policy.ts';
-import { isFolderScope, type Problem, type Scope } from '../../src/domain/settings.ts';
-import { defined } from '../../src/policies/defined.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
-import { quotedFor } from '../../src/policies/text/quoted.ts';
+} from '../../src/settings/parse-settings.ts';
 import type { DockerGateway } from './docker-gateway.ts';
 import {
   type CheckFolder,

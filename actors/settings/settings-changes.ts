@@ -14,8 +14,6 @@
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
-import type { Specs } from '../../src/config/merge-settings.ts';
-import { changedSinceStart } from '../../src/config/startup-gate.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { DesiredServer, Problem, Settings, SourceRef } from '../../src/domain/settings.ts';
 import type {
@@ -27,6 +25,8 @@ import type {
 import { preparePlaces, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { keepDigests } from '../../src/policies/fingerprint.ts';
+import type { Specs } from '../../src/settings/merge-settings.ts';
+import { changedSinceStart } from '../../src/settings/startup-gate.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { confinesOfFile } from './file.ts';
 import { pauseAmong } from './host-settings.ts';

@@ -1,11 +1,11 @@
 /** Reads the headers that a program prints or the host provides. */
 
-import { reservedHeaders } from '../../src/config/entry/rules.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ValueCommand } from '../../src/domain/server-spec.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { reservedHeaders } from '../../src/settings/entry/rules.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { SettingError } from './setting-error.ts';
 

@@ -1,11 +1,11 @@
 /**
  * The rules for one key of an entry, and for combinations of keys, as far as JSON Schema can
- * express them. `src/config/entry/rules.ts` has the same rules as code;
- * `test/config/settings-schema.test.ts` compares the two.
+ * express them. `src/settings/entry/rules.ts` has the same rules as code;
+ * `test/settings/settings-schema.test.ts` compares the two.
  */
 
-import { reservedHeaders } from '../../src/config/entry/rules.ts';
-import type { ServerEntry } from '../../src/config/entry/schema.ts';
+import { reservedHeaders } from '../../src/settings/entry/rules.ts';
+import type { ServerEntry } from '../../src/settings/entry/schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

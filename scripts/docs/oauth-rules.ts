@@ -1,9 +1,9 @@
 /** The schema of `oauth` for editors: the parser's, with the rules that JSON Schema can express. */
 
 import { z } from 'zod';
-import { alternatives, keysByGrant, needsByGrant } from '../../src/config/entry/oauth.ts';
-import { type OAuthEntry, oauthSchema } from '../../src/config/entry/oauth-schema.ts';
-import { foreignOAuthKeys } from '../../src/config/formats/log-in-rules.ts';
+import { alternatives, keysByGrant, needsByGrant } from '../../src/settings/entry/oauth.ts';
+import { type OAuthEntry, oauthSchema } from '../../src/settings/entry/oauth-schema.ts';
+import { foreignOAuthKeys } from '../../src/settings/formats/log-in-rules.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type Describe = (key: keyof OAuthEntry) => Json;

@@ -1,7 +1,7 @@
 /** The words for the keys of `oauth`, and their table. */
 
-import type { OAuthEntry } from '../../src/config/entry/oauth-schema.ts';
 import { signatureAlgorithms, tokenEndpointAuthMethods } from '../../src/domain/server-spec.ts';
+import type { OAuthEntry } from '../../src/settings/entry/oauth-schema.ts';
 import { code, table } from './markdown.ts';
 import type { KeyWords } from './settings-tables.ts';
 

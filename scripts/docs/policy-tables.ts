@@ -1,10 +1,10 @@
 /** Tables of policies: values come from the presets, meanings from the comments of the domain. */
 
 import type { z } from 'zod';
-import { isTroupeWide, policySchemas } from '../../src/config/policy-schema.ts';
-import { isRestartRequired } from '../../src/config/restart-required.ts';
 import { type PolicyGroup, presetNames, type ServerPolicy } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
+import { isTroupeWide, policySchemas } from '../../src/settings/policy-schema.ts';
+import { isRestartRequired } from '../../src/settings/restart-required.ts';
 import { docOf } from './doc-comments.ts';
 import { code, linked, table } from './markdown.ts';
 

@@ -4,14 +4,14 @@
  */
 
 import { z } from 'zod';
-import { serverEntrySchema } from '../../src/config/entry/schema.ts';
-import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers-rules.ts';
-import { inputSchema, maxInputs } from '../../src/config/inputs-section.ts';
-import { mcpFields } from '../../src/config/mcp-section.ts';
-import { isTroupeWide, policySchemas } from '../../src/config/policy-schema.ts';
-import { isRestartRequired } from '../../src/config/restart-required.ts';
 import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
+import { serverEntrySchema } from '../../src/settings/entry/schema.ts';
+import { foreignEntryKeys, foreignTypes } from '../../src/settings/formats/mcp-servers-rules.ts';
+import { inputSchema, maxInputs } from '../../src/settings/inputs-section.ts';
+import { mcpFields } from '../../src/settings/mcp-section.ts';
+import { isTroupeWide, policySchemas } from '../../src/settings/policy-schema.ts';
+import { isRestartRequired } from '../../src/settings/restart-required.ts';
 import { entryRules, keyRules, serverNames } from './entry-rules.ts';
 import { oauthForEditors } from './oauth-rules.ts';
 import { oauthWords } from './oauth-tables.ts';

@@ -3,14 +3,14 @@
  * code: each key is set in a sample, which is compared with the sample without it.
  */
 
-import { privilegedKeys, type ServerEntry } from '../../src/config/entry/schema.ts';
-import { type McpSection, mcpFields } from '../../src/config/mcp-section.ts';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
-import { isRestartRequired } from '../../src/config/restart-required.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { privilegedKeys, type ServerEntry } from '../../src/settings/entry/schema.ts';
+import { type McpSection, mcpFields } from '../../src/settings/mcp-section.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
+import { isRestartRequired } from '../../src/settings/restart-required.ts';
 import { code, table } from './markdown.ts';
 
 /** A default in words, and as a value if it has one. */

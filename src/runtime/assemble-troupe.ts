@@ -1,6 +1,5 @@
 /** Implements the public `Troupe` on top of its services, from start to stop. */
 
-import { settingsReportOf } from '../config/settings-report.ts';
 import type { HostEvent } from '../domain/host/event.ts';
 import type {
   MemoryUse,
@@ -13,6 +12,7 @@ import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { serverNamed } from '../policies/admission/server-place.ts';
+import { settingsReportOf } from '../settings/settings-report.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
 import { loginRequests } from './login-requests.ts';

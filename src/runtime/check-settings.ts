@@ -4,7 +4,6 @@ import { environmentOf } from '../../actors/processes/environment.ts';
 import { readSettings } from '../../actors/settings/last-good-settings.ts';
 import { readEnvFile } from '../../actors/values/env-file.ts';
 import { findExecutable, unexecutableFile } from '../../actors/values/executable-path.ts';
-import { settingsReportOf, withProblems } from '../config/settings-report.ts';
 import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
 import {
   type DesiredServer,
@@ -17,6 +16,7 @@ import { expandVariables, referencesIn, type Variables } from '../policies/expan
 import { oauthTexts } from '../policies/log-in-texts.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { quotedFor } from '../policies/text/quoted.ts';
+import { settingsReportOf, withProblems } from '../settings/settings-report.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { confinesOf } from './settings-lookups.ts';
 import { strayPaths } from './start-folders.ts';

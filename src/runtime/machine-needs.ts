@@ -4,7 +4,6 @@ import { environmentProxy } from '../../actors/transports/http/environment-proxy
 import { parseProxy } from '../../actors/transports/http/proxy.ts';
 import { authorityVariables } from '../../actors/transports/http/proxy-and-tls.ts';
 import { findExecutable } from '../../actors/values/executable-path.ts';
-import { settingsReportOf } from '../config/settings-report.ts';
 import type { RemoteSpec, ServerSpec } from '../domain/server-spec.ts';
 import type { SettingsReport } from '../domain/settings.ts';
 import { reachTextsOf } from '../policies/approvals/values.ts';
@@ -13,6 +12,7 @@ import { oauthTexts } from '../policies/log-in-texts.ts';
 import { proxyVariables } from '../policies/proxy-variables.ts';
 import { isLoopback } from '../policies/secure-url.ts';
 import { isPem } from '../policies/text/pem.ts';
+import { settingsReportOf } from '../settings/settings-report.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
 

@@ -1,9 +1,9 @@
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
-import { settingsReportOf } from '../config/settings-report.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ReportedProblem } from '../domain/settings.ts';
 import { byServer, decisionsOf, recordsIn } from '../policies/approvals/records.ts';
 import { GroupedMap } from '../policies/grouped-map.ts';
+import { settingsReportOf } from '../settings/settings-report.ts';
 import { approvableSettings, storedApprovals } from './approvable-settings.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';

@@ -11,12 +11,12 @@ import {
 import { createSettingsReader } from '../../actors/settings/last-good-settings.ts';
 import { createSpecBook, type SpecBook } from '../../actors/settings/settings-changes.ts';
 import type { TroupeInput } from '../../machines/troupe/troupe.ts';
-import { mergeSettings } from '../config/merge-settings.ts';
 import type { FailureKind } from '../domain/failure.ts';
 import type { PluginSource } from '../domain/host/event.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
+import { mergeSettings } from '../settings/merge-settings.ts';
 import { CallDispatcher } from './calls/dispatcher.ts';
 import { Catalogs } from './catalog/catalogs.ts';
 import { unknownServer } from './errors/refused.ts';

@@ -6,12 +6,12 @@ import type {
   ReadSettingsFile,
   SettingsReaderPorts,
 } from '../../actors/settings/last-good-settings.ts';
-import { scriptAt } from '../config/entry/folder-words.ts';
-import { projectPath } from '../config/entry/places.ts';
-import type { ParsedServer } from '../config/entry/server-entry.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { printableLine } from '../policies/text/printable.ts';
+import { scriptAt } from '../settings/entry/folder-words.ts';
+import { projectPath } from '../settings/entry/places.ts';
+import type { ParsedServer } from '../settings/entry/server-entry.ts';
 
 /** A warning at a key of the entry. */
 export interface PlaceWarning {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandsOf } from '../../scripts/docs/command-table.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 import { anchorsOf, fencesOf, prose, readDocuments, root } from './documents.ts';
 
 interface Manifest {

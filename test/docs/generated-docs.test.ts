@@ -3,7 +3,7 @@ import { generatedDocs } from '../../scripts/docs/generated-docs.ts';
 import { table, withBlock } from '../../scripts/docs/markdown.ts';
 import { mcpKeyTable } from '../../scripts/docs/settings-tables.ts';
 import { staleFiles } from '../../scripts/generated-files.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 
 describe('generated documentation', () => {
   it('matches the output of npm run docs', async () => {

@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
 import type { ServerStatus } from '../../src/domain/host/status.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { Settings } from '../../src/domain/settings.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
 import { equalData } from '../../src/policies/equal-data.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 
 const names = ['a', 'entries', '', '__proto__', 'constructor', 'toString', 'valueOf'] as const;
 const name = fc.constantFrom(...names, 'hasOwnProperty', 'toJSON');

@@ -3,11 +3,11 @@
 import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseSettings } from '../../src/config/parse-settings.ts';
 import { createTroupe } from '../../src/index.ts';
 import { checkSettings } from '../../src/runtime/check-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
-import { entries, layer, merged, verdicts } from '../config/layer.ts';
+import { entries, layer, merged, verdicts } from '../settings/layer.ts';
 
 interface Started {
   readonly cwd: string;

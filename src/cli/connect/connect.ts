@@ -5,23 +5,23 @@ import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'smol-toml';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
-import { changeSettings } from '../../config/edit-settings.ts';
-import {
-  type DocumentOrigin,
-  type ParsedServer,
-  parseServerEntry,
-} from '../../config/entry/server-entry.ts';
-import { convertSettings } from '../../config/formats/convert-settings.ts';
-import { readAnyTree } from '../../config/formats/settings-language.ts';
-import { parseInputs } from '../../config/inputs-section.ts';
-import { connectionKeysOf } from '../../config/same-servers.ts';
-import { readTree, valueOf } from '../../config/settings-tree.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
+import { changeSettings } from '../../settings/edit-settings.ts';
+import {
+  type DocumentOrigin,
+  type ParsedServer,
+  parseServerEntry,
+} from '../../settings/entry/server-entry.ts';
+import { convertSettings } from '../../settings/formats/convert-settings.ts';
+import { readAnyTree } from '../../settings/formats/settings-language.ts';
+import { parseInputs } from '../../settings/inputs-section.ts';
+import { connectionKeysOf } from '../../settings/same-servers.ts';
+import { readTree, valueOf } from '../../settings/settings-tree.ts';
 import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { placeFactsOf } from '../import/discover.ts';

@@ -3,10 +3,10 @@
 import path from 'node:path';
 import { homeFolder } from '../../../actors/files/file-system.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
-import { convertSettings } from '../../config/formats/convert-settings.ts';
-import { readAnyTree } from '../../config/formats/settings-language.ts';
-import { folderText, ownText } from '../../config/text-bounds.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { convertSettings } from '../../settings/formats/convert-settings.ts';
+import { readAnyTree } from '../../settings/formats/settings-language.ts';
+import { folderText, ownText } from '../../settings/text-bounds.ts';
 import type { CliSession } from '../command.ts';
 import { realOrPlanned, sourcesOf } from '../launch.ts';
 import { isOfProject } from '../settings/target.ts';

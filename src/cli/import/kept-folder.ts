@@ -1,8 +1,8 @@
 /** Keeps what an entry of the project means when it is written to a file outside it. */
 
 import path from 'node:path';
-import { dependsOnFolder } from '../../config/entry/folder-words.ts';
-import type { ParsedServer } from '../../config/entry/server-entry.ts';
+import { dependsOnFolder } from '../../settings/entry/folder-words.ts';
+import type { ParsedServer } from '../../settings/entry/server-entry.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 

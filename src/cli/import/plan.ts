@@ -1,20 +1,26 @@
 /** Plans what an import writes into one settings file; `commands/import.ts` writes it. */
 
-import { type Addition, addToSettings } from '../../config/edit-settings.ts';
-import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
-import { privilegedKeys } from '../../config/entry/schema.ts';
+import type { InputDefinition } from '../../domain/input.ts';
+import type { Problem, SourceRef } from '../../domain/settings.ts';
+import { settingsError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
+import { equalData } from '../../policies/equal-data.ts';
+import { isRecord } from '../../policies/is-record.ts';
+import { type Addition, addToSettings } from '../../settings/edit-settings.ts';
+import { literalSecretsOf, withoutSecrets } from '../../settings/entry/literal-secrets.ts';
+import { privilegedKeys } from '../../settings/entry/schema.ts';
 import {
   type DocumentOrigin,
   type ParsedServer,
   parseServerEntry,
   problemAt,
-} from '../../config/entry/server-entry.ts';
-import type { Conversion } from '../../config/formats/conversion.ts';
-import { convertSettings } from '../../config/formats/convert-settings.ts';
-import { readAnyTree } from '../../config/formats/settings-language.ts';
-import { parseInputs } from '../../config/inputs-section.ts';
-import { type McpSection, parseMcpSection } from '../../config/mcp-section.ts';
-import { isSameConnection, isSameServer } from '../../config/same-servers.ts';
+} from '../../settings/entry/server-entry.ts';
+import type { Conversion } from '../../settings/formats/conversion.ts';
+import { convertSettings } from '../../settings/formats/convert-settings.ts';
+import { readAnyTree } from '../../settings/formats/settings-language.ts';
+import { parseInputs } from '../../settings/inputs-section.ts';
+import { type McpSection, parseMcpSection } from '../../settings/mcp-section.ts';
+import { isSameConnection, isSameServer } from '../../settings/same-servers.ts';
 import {
   type Fault,
   lineAt,
@@ -24,13 +30,7 @@ import {
   type TreeNode,
   valueOf,
   writtenPath,
-} from '../../config/settings-tree.ts';
-import type { InputDefinition } from '../../domain/input.ts';
-import type { Problem, SourceRef } from '../../domain/settings.ts';
-import { settingsError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
-import { equalData } from '../../policies/equal-data.ts';
-import { isRecord } from '../../policies/is-record.ts';
+} from '../../settings/settings-tree.ts';
 import { ownRoot } from '../settings/settings-file.ts';
 import { withFolder } from './kept-folder.ts';
 

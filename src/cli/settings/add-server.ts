@@ -1,7 +1,6 @@
 /** Adds a server to a settings file: checks it as a troupe would read it, writes and approves it. */
 
 import path from 'node:path';
-import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
@@ -9,6 +8,7 @@ import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { approveWritten, type WrittenText } from '../../runtime/approve-written.ts';
+import { literalSecretsOf, withoutSecrets } from '../../settings/entry/literal-secrets.ts';
 import { isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { commandToStart, type RunningTroupe } from '../control/running-troupe.ts';

@@ -1,7 +1,6 @@
 /** Finds the file that declares a server. */
 
 import { readSettings } from '../../../actors/settings/last-good-settings.ts';
-import { memberOf } from '../../config/settings-tree.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError } from '../../domain/user-errors.ts';
@@ -10,6 +9,7 @@ import { quotedWord } from '../../policies/text/printable.ts';
 import { readingWritten, type WrittenText } from '../../runtime/approve-written.ts';
 import { unknownServer } from '../../runtime/errors/refused.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
+import { memberOf } from '../../settings/settings-tree.ts';
 import { unreadSettings } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { withEditedTroupe } from './running-edit.ts';

@@ -1,7 +1,5 @@
 /** Removes, enables and disables servers and tools in the file that declares the server. */
 
-import type { Change } from '../../config/edit-settings.ts';
-import { memberOf, type TreeNode, valueOf } from '../../config/settings-tree.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
@@ -9,6 +7,8 @@ import { isRecord } from '../../policies/is-record.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
+import type { Change } from '../../settings/edit-settings.ts';
+import { memberOf, type TreeNode, valueOf } from '../../settings/settings-tree.ts';
 import type { CliSession } from '../command.ts';
 import type { RunningTroupe } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';

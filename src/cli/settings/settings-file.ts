@@ -1,15 +1,15 @@
 /** Reads and replaces settings files in our own form, for commands that edit them. */
 
-import { type Change, changeSettings } from '../../config/edit-settings.ts';
-import { convertSettings } from '../../config/formats/convert-settings.ts';
+import { settingsError } from '../../domain/user-errors.ts';
+import { type Change, changeSettings } from '../../settings/edit-settings.ts';
+import { convertSettings } from '../../settings/formats/convert-settings.ts';
 import {
   type Fault,
   findFault,
   memberOf,
   readTree,
   type TreeNode,
-} from '../../config/settings-tree.ts';
-import { settingsError } from '../../domain/user-errors.ts';
+} from '../../settings/settings-tree.ts';
 import type { Launch } from '../launch.ts';
 import { replaceFile, textToEdit, writablePlace } from './target.ts';
 

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createProcessKeeper } from '../../../actors/processes/started-processes.ts';
 import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
-import { type DockerFinding, dockerAnswerMs } from '../../../src/config/docker-gateway.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
+import { type DockerFinding, dockerAnswerMs } from '../../../src/settings/docker-gateway.ts';
 import { type DockerMode, standInDocker } from '../../support/stand-in-docker.ts';
 
 const projectRoot = process.cwd();

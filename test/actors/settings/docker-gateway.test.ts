@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { WatchListener } from '../../../actors/files/watcher.ts';
 import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
-import type { DockerFinding } from '../../../src/config/docker-gateway.ts';
+import type { DockerFinding } from '../../../src/settings/docker-gateway.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { namesOf, startSettings } from './bench.ts';
 

@@ -26,8 +26,8 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { checkFolder, readSettingsFile } from '../../../actors/settings/file.ts';
-import { maxSettingsBytes } from '../../../src/config/settings-bytes.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
+import { maxSettingsBytes } from '../../../src/settings/settings-bytes.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
 
 const pipeMaker = 'mkfifo';

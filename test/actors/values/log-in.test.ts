@@ -12,11 +12,11 @@ import {
   type ValuePorts,
 } from '../../../actors/values/source.ts';
 import { type HttpEndpoint, resolveSpec } from '../../../actors/values/target.ts';
-import { parseSettings } from '../../../src/config/parse-settings.ts';
 import type { RemoteSpec } from '../../../src/domain/server-spec.ts';
 import type { Scope } from '../../../src/domain/settings.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
+import { parseSettings } from '../../../src/settings/parse-settings.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
 function folder(): string {

@@ -8,12 +8,12 @@ import { readEnvFile } from '../../../actors/values/env-file.ts';
 import { createKeychain } from '../../../actors/values/keychain.ts';
 import { createValueSource, type ValuePorts } from '../../../actors/values/source.ts';
 import { resolveSpec } from '../../../actors/values/target.ts';
-import { parseSettings } from '../../../src/config/parse-settings.ts';
 import type { InputRequest } from '../../../src/domain/input.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';
 import type { Scope } from '../../../src/domain/settings.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
+import { parseSettings } from '../../../src/settings/parse-settings.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
 function folder(): string {

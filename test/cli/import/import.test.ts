@@ -11,7 +11,7 @@ import {
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { placesOf, programNames } from '../../../src/cli/import/program-places.ts';
-import { parseSettings } from '../../../src/config/parse-settings.ts';
+import { parseSettings } from '../../../src/settings/parse-settings.ts';
 import { readProgramFile } from '../../support/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { programNames } from '../../../src/cli/import/program-places.ts';
-import { parseSettingsFile } from '../../../src/config/parse-settings.ts';
 import type { Problem, Scope } from '../../../src/domain/settings.ts';
+import { parseSettingsFile } from '../../../src/settings/parse-settings.ts';
 import { readProgramFile } from '../../support/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 import { programRows } from './program-rows.ts';

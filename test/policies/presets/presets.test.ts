@@ -5,12 +5,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { presetRows } from '../../../scripts/mutants/preset-mutants.ts';
-import { mergeSettings } from '../../../src/config/merge-settings.ts';
-import { parseSettings } from '../../../src/config/parse-settings.ts';
-import { chosenPolicy } from '../../../src/config/policy-choice.ts';
 import { type PolicyField, type PresetName, presetNames } from '../../../src/domain/policy.ts';
 import { overridePolicy } from '../../../src/policies/presets/override-policy.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
+import { mergeSettings } from '../../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../../src/settings/parse-settings.ts';
+import { chosenPolicy } from '../../../src/settings/policy-choice.ts';
 
 const origin = { file: '/troupe.json', scope: 'config', projectRoot: '/project' } as const;
 const settingsUnder = (policy: unknown) =>

@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
-
-import { mcpFields } from '../../src/config/mcp-section.ts';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
-import { policySchemas } from '../../src/config/policy-schema.ts';
-import { isRestartRequired } from '../../src/config/restart-required.ts';
-import { changedSinceStart } from '../../src/config/startup-gate.ts';
 import type { Scope } from '../../src/domain/settings.ts';
+import { mcpFields } from '../../src/settings/mcp-section.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
+import { policySchemas } from '../../src/settings/policy-schema.ts';
+import { isRestartRequired } from '../../src/settings/restart-required.ts';
+import { changedSinceStart } from '../../src/settings/startup-gate.ts';
 
 const all = [
   ...Object.entries(mcpFields).map(([key, schema]) => [`mcp.${key}`, schema] as const),

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Composer, Lexer, Parser } from 'yaml';
-import { readTomlTree } from '../../src/config/formats/toml-tree.ts';
-import { readYamlTree } from '../../src/config/formats/yaml-tree.ts';
-import { parseSettingsFile } from '../../src/config/parse-settings.ts';
-import { readTree, type TreeReading } from '../../src/config/settings-tree.ts';
-import { yamlText } from '../../src/config/text-bounds.ts';
+import { readTomlTree } from '../../src/settings/formats/toml-tree.ts';
+import { readYamlTree } from '../../src/settings/formats/yaml-tree.ts';
+import { parseSettingsFile } from '../../src/settings/parse-settings.ts';
+import { readTree, type TreeReading } from '../../src/settings/settings-tree.ts';
+import { yamlText } from '../../src/settings/text-bounds.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 

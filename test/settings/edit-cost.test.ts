@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { serverEntrySchema } from '../../src/config/entry/schema.ts';
-import { EntryTexts } from '../../src/config/incremental-parse.ts';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettingsFile, SettingsMemory } from '../../src/config/parse-settings.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
+import { serverEntrySchema } from '../../src/settings/entry/schema.ts';
+import { EntryTexts } from '../../src/settings/incremental-parse.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettingsFile, SettingsMemory } from '../../src/settings/parse-settings.ts';
 
 const hashes: { digest: () => unknown } = Object.getPrototypeOf(createHash('sha256'));
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ofPlugin } from '../../src/config/layers.ts';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
 import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
 import { type Scope, type Settings, scopes } from '../../src/domain/settings.ts';
 import { admitAll } from '../../src/policies/admission/admit.ts';
 import { byServer } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
+import { ofPlugin } from '../../src/settings/layers.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 import { entries, layer, merged, messages, open, verdicts } from './layer.ts';
 
 describe('settings layers', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { DockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { readSettings, type SettingsFileRef } from '../../actors/settings/last-good-settings.ts';
-import type { DockerFinding } from '../../src/config/docker-gateway.ts';
 import type { Scope } from '../../src/domain/settings.ts';
+import type { DockerFinding } from '../../src/settings/docker-gateway.ts';
 
 const there: DockerFinding = { isThere: true };
 const lacking = (lack: Extract<DockerFinding, { isThere: false }>['lack'], said = '') =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { parseSettings } from '../../src/config/parse-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 import { badEntries, command, textWith } from './bad-entry-rows.ts';
 
 const origin = { file: '/settings/troupe.json', scope: 'config', projectRoot: '/project' } as const;

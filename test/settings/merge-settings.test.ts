@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
 import type { Scope } from '../../src/domain/settings.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 
 function source(scope: Scope, value: unknown) {
   return parseSettings(JSON.stringify(value), {

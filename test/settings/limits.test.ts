@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
 import type { Settings } from '../../src/domain/settings.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
 import { entries, layer, merged, verdicts } from './layer.ts';
 
 describe('servers of the project folder', () => {

@@ -4,14 +4,12 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-
+import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import {
   parseSettings,
   parseSettingsFile,
   SettingsMemory,
-} from '../../src/config/parse-settings.ts';
-
-import { createTroupe } from '../../src/runtime/create-troupe.ts';
+} from '../../src/settings/parse-settings.ts';
 
 const fixture = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
 

@@ -1,18 +1,17 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import { convertSettings } from '../../src/config/formats/convert-settings.ts';
-import { readAnyTree } from '../../src/config/formats/settings-language.ts';
-import { readTomlTree } from '../../src/config/formats/toml-tree.ts';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings, parseSettingsFile } from '../../src/config/parse-settings.ts';
+import { expandVariables } from '../../src/policies/expand-variables.ts';
+import { convertSettings } from '../../src/settings/formats/convert-settings.ts';
+import { readAnyTree } from '../../src/settings/formats/settings-language.ts';
+import { readTomlTree } from '../../src/settings/formats/toml-tree.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings, parseSettingsFile } from '../../src/settings/parse-settings.ts';
 import {
   type TreeMember,
   type TreeNode,
   valueOf,
   writtenPath,
-} from '../../src/config/settings-tree.ts';
-import { expandVariables } from '../../src/policies/expand-variables.ts';
+} from '../../src/settings/settings-tree.ts';
 import { expectedOf, programFiles, readProgramFile } from '../support/program-files.ts';
 
 /** Every key of an entry with the line and the key that it comes from. */

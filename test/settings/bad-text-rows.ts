@@ -1,6 +1,6 @@
 /** Mistakes in a whole text: their line and key, and what the message says next. */
 
-import { maxSettingsBytes } from '../../src/config/settings-bytes.ts';
+import { maxSettingsBytes } from '../../src/settings/settings-bytes.ts';
 
 type BadText = readonly [
   what: string,

@@ -2,15 +2,15 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EntryTexts, readTreeByEntry } from '../../src/config/incremental-parse.ts';
+import { EntryTexts, readTreeByEntry } from '../../src/settings/incremental-parse.ts';
 import {
   type ParsedSettings,
   parseSettings,
   parseSettingsFile,
   SettingsMemory,
-} from '../../src/config/parse-settings.ts';
-import { memberOf, membersOf, placedAt, type TreeNode } from '../../src/config/settings-tree.ts';
-import { ownText } from '../../src/config/text-bounds.ts';
+} from '../../src/settings/parse-settings.ts';
+import { memberOf, membersOf, placedAt, type TreeNode } from '../../src/settings/settings-tree.ts';
+import { ownText } from '../../src/settings/text-bounds.ts';
 
 const pause = async (): Promise<void> => {};
 

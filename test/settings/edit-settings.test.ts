@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { createScanner, findNodeAtLocation, parse, parseTree } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
 
-import { type Addition, addToSettings, changeSettings } from '../../src/config/edit-settings.ts';
+import { type Addition, addToSettings, changeSettings } from '../../src/settings/edit-settings.ts';
 
 const plain = (text: string): unknown => parse(text, [], { allowTrailingComma: true });
 

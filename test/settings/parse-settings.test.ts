@@ -1,15 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
+import { fingerprintOf } from '../../src/policies/fingerprint.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 import {
   foldersOf,
   type ParsedDocument,
   parseSettings,
   refuseFolders,
-} from '../../src/config/parse-settings.ts';
-import { fingerprintOf } from '../../src/policies/fingerprint.ts';
-import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
-import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
+} from '../../src/settings/parse-settings.ts';
 
 const origin = {
   file: '/project/settings.json',

@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import { restsOf } from '../../src/config/formats/tool-rules.ts';
-import { parseSettingsFile } from '../../src/config/parse-settings.ts';
 import { matchesGlob } from '../../src/policies/text/glob.ts';
+import { restsOf } from '../../src/settings/formats/tool-rules.ts';
+import { parseSettingsFile } from '../../src/settings/parse-settings.ts';
 
 const origin = { file: '/home/me/settings', scope: 'config', projectRoot: '/project' } as const;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parsePolicyChoice } from '../../src/config/policy-choice.ts';
 import { presetNames } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
+import { parsePolicyChoice } from '../../src/settings/policy-choice.ts';
 
 const faultOf = (value: unknown, reach: 'troupe' | 'server' = 'server') => {
   const parsed = parsePolicyChoice(value, reach);

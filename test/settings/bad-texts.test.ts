@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { readAnyTree } from '../../src/config/formats/settings-language.ts';
+import { readAnyTree } from '../../src/settings/formats/settings-language.ts';
 import {
   type ParsedSettings,
   parseSettings,
   parseSettingsFile,
-} from '../../src/config/parse-settings.ts';
-import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
-import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings-tree.ts';
+} from '../../src/settings/parse-settings.ts';
+import { decodeSettings, maxSettingsBytes } from '../../src/settings/settings-bytes.ts';
+import { type TreeNode, type TreePath, valueOf } from '../../src/settings/settings-tree.ts';
 import { programFiles, readProgramFile } from '../support/program-files.ts';
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
 

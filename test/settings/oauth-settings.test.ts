@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
 import type { Scope } from '../../src/domain/settings.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 
 function parsed(entry: object, scope: Scope = 'config', more: object = {}) {
   const settings = { mcpServers: { db: { url: 'https://host/mcp', ...entry } }, ...more };

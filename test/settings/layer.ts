@@ -1,12 +1,12 @@
 /** Layers of settings in few words, and what comes of them. */
 
-import { ofPlugin } from '../../src/config/layers.ts';
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { type ParsedSettings, parseSettings } from '../../src/config/parse-settings.ts';
 import type { HostRule } from '../../src/domain/host/rule.ts';
 import type { Scope, Settings } from '../../src/domain/settings.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { byServer } from '../../src/policies/approvals/records.ts';
+import { ofPlugin } from '../../src/settings/layers.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { type ParsedSettings, parseSettings } from '../../src/settings/parse-settings.ts';
 
 export const open: Gates = {
   trusted: true,

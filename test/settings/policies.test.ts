@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-
-import { mergeSettings } from '../../src/config/merge-settings.ts';
-import { parseSettings } from '../../src/config/parse-settings.ts';
 import type { Scope } from '../../src/domain/settings.ts';
 import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
+import { mergeSettings } from '../../src/settings/merge-settings.ts';
+import { parseSettings } from '../../src/settings/parse-settings.ts';
 
 const file = (scope: Scope, db: object, mcp: object = {}) =>
   parseSettings(JSON.stringify({ mcpServers: { db: { command: 'db', ...db } }, mcp }), {
