@@ -21,7 +21,7 @@ import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { notProvided } from '../not-provided.ts';
 import { type ServerInput, serverMachine } from '../server/server.ts';
 import { slotsMachine } from '../slots.ts';
-import { spawnApart } from '../xstate-internals.ts';
+import { spawnApart } from '../xstate/internals.ts';
 import {
   actorsOf,
   catalogKey,

@@ -20,7 +20,7 @@ const testsByChart: Readonly<Record<string, readonly string[]>> = {
   session: ['session/replies', 'session/traces', 'session/lists'],
   slots: ['slots', 'troupe/traces'],
   troupe: ['troupe/replies', 'troupe/traces'],
-  compiled: ['compiled/chart'],
+  xstate: ['xstate/chart'],
 };
 
 function testsOf(file: string): readonly string[] {

@@ -17,7 +17,7 @@ import {
   type Effect,
   type InertScope,
   parentTargetId,
-} from '../../machines/xstate-internals.ts';
+} from '../../machines/xstate/internals.ts';
 import { longestTimerMs } from '../domain/clock.ts';
 import type {
   ForkView,

@@ -6,7 +6,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AnyStateNode } from 'xstate';
 import { serverMachine } from '../../machines/server/server.ts';
-import { activeStates } from '../../machines/xstate-internals.ts';
+import { activeStates } from '../../machines/xstate/internals.ts';
 import type {
   InspectionRecord,
   InspectionSource,

@@ -16,7 +16,7 @@ import {
   parentOf,
   scheduledBy,
   transitionsOfStep,
-} from '../../machines/xstate-internals.ts';
+} from '../../machines/xstate/internals.ts';
 import { type Clock, longestTimerMs } from '../domain/clock.ts';
 import type {
   ActorKey,

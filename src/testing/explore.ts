@@ -8,7 +8,7 @@ import type {
   InputFrom,
   SnapshotFrom,
 } from 'xstate';
-import { activeStates, createInertScope, type Effect } from '../../machines/xstate-internals.ts';
+import { activeStates, createInertScope, type Effect } from '../../machines/xstate/internals.ts';
 import {
   fieldOf,
   pathOf,

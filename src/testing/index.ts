@@ -3,7 +3,7 @@
  * a linter for charts, and readable traces.
  */
 
-export type { Effect } from '../../machines/xstate-internals.ts';
+export type { Effect } from '../../machines/xstate/internals.ts';
 export type { Clock } from '../domain/clock.ts';
 export type { Failure } from '../domain/failure.ts';
 export type { DegradedReason } from '../domain/server-state.ts';

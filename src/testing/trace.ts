@@ -4,7 +4,7 @@ import {
   builtInAction,
   parentOf,
   transitionsOfStep,
-} from '../../machines/xstate-internals.ts';
+} from '../../machines/xstate/internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { childrenOf } from './chart-parts.ts';

@@ -1,7 +1,7 @@
 /** Helpers for tests of charts that ask: promises that settle on command, and replies to events. */
 
 import { type AnyStateMachine, fromPromise, type InputFrom, type SnapshotFrom } from 'xstate';
-import { createInertScope } from '../../machines/xstate-internals.ts';
+import { createInertScope } from '../../machines/xstate/internals.ts';
 import { leavesOf } from '../../src/recorder/chart-names.ts';
 
 /** Dotted paths of the states of a chart. */

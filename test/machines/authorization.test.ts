@@ -7,7 +7,6 @@ import type { AuthorizationEvent, AuthorizationInput } from '../../machines/auth
 import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
 import { explore } from '../../src/testing/explore.ts';
 import { done, type Example, type PathIn, repliesAfter } from './asking.ts';
-import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import {
   at,
@@ -22,6 +21,7 @@ import {
   user,
 } from './logins.ts';
 import { golden } from './story.ts';
+import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof authorizationMachine>;
 type Passing =

@@ -19,9 +19,9 @@ import { explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
-import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { golden } from './story.ts';
+import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof permissionMachine>;
 type Ended = 'outdated' | 'denied' | 'timedOut' | 'withdrawn';

@@ -22,9 +22,9 @@ import type { SlotCounts } from '../../src/domain/settings.ts';
 import { type ExploredStep, explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { comparing } from './compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { failure, golden, entry as server, settingsOf, startStory } from './story.ts';
+import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof slotsMachine>;
 type Step = ExploredStep<typeof slotsMachine>;

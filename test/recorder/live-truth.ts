@@ -2,7 +2,7 @@
 
 import type { AnyActorRef, StateValue } from 'xstate';
 import { childrenOf } from '../../machines/troupe/context.ts';
-import { scheduledBy } from '../../machines/xstate-internals.ts';
+import { scheduledBy } from '../../machines/xstate/internals.ts';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { PicturedActor } from '../../src/domain/host/inspection.ts';
 

@@ -6,7 +6,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
-import { machineIdOf } from '../../machines/xstate-internals.ts';
+import { machineIdOf } from '../../machines/xstate/internals.ts';
 import { setUp, stage } from './stage.ts';
 
 const restores: (() => void)[] = [];

@@ -9,7 +9,7 @@ import {
   machineIdOf,
   transitionsOfStep,
   type UnrootedEvent,
-} from '../../../machines/xstate-internals.ts';
+} from '../../../machines/xstate/internals.ts';
 import { type Clock, longestTimerMs } from '../../domain/clock.ts';
 import type { Failure } from '../../domain/failure.ts';
 import type { Attempt, StateName } from '../../domain/host/explanation.ts';

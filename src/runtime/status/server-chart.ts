@@ -10,7 +10,7 @@ import {
   type ServerSnapshot,
   serverMachine,
 } from '../../../machines/server/server.ts';
-import { activeStates } from '../../../machines/xstate-internals.ts';
+import { activeStates } from '../../../machines/xstate/internals.ts';
 import type { Decision, StateName } from '../../domain/host/explanation.ts';
 
 interface Named {

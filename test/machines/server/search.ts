@@ -12,7 +12,7 @@ import {
   type ExploreOptions,
   explore,
 } from '../../../src/testing/explore.ts';
-import { comparing } from '../compiled/comparing.ts';
+import { comparing } from '../xstate/comparing.ts';
 import { type ServerSnapshot, sessionEnd } from './small-server.ts';
 import { notStartable } from './ways.ts';
 

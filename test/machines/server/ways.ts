@@ -2,7 +2,7 @@
 
 import type { AnyMachineSnapshot, AnyStateNode, EventObject } from 'xstate';
 import { type ServerEvent, serverMachine } from '../../../machines/server/server.ts';
-import { createInertScope } from '../../../machines/xstate-internals.ts';
+import { createInertScope } from '../../../machines/xstate/internals.ts';
 import type { Failure, FailureKind } from '../../../src/domain/failure.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
 import {

@@ -5,8 +5,8 @@ import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import type { ListName, SessionInput } from '../../../src/domain/session.ts';
 import { type EventChoices, type Exploration, explore } from '../../../src/testing/explore.ts';
-import { comparing } from '../compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from '../exploration-report.ts';
+import { comparing } from '../xstate/comparing.ts';
 import { refreshRules, sessionRules } from './invariants.ts';
 import {
   connected,

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AnyMachineSnapshot, EventObject } from 'xstate';
 import { type SessionEvent, sessionMachine } from '../../../machines/session/session.ts';
-import { activeStates, createInertScope, type Effect } from '../../../machines/xstate-internals.ts';
+import { activeStates, createInertScope, type Effect } from '../../../machines/xstate/internals.ts';
 import type { SessionFact } from '../../../src/domain/session.ts';
 import type { ExploredStep } from '../../../src/testing/explore.ts';
 import type { RefreshSnapshot, SessionSnapshot } from './small-session.ts';

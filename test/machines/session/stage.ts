@@ -12,7 +12,7 @@ import {
 } from 'xstate';
 import { type RefreshContext, refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { type SessionContext, sessionMachine } from '../../../machines/session/session.ts';
-import { parentOf } from '../../../machines/xstate-internals.ts';
+import { parentOf } from '../../../machines/xstate/internals.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type {
   CloseOutcome,

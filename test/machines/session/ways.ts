@@ -3,7 +3,7 @@
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject } from 'xstate';
 import { type RefreshEvent, refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { type SessionEvent, sessionMachine } from '../../../machines/session/session.ts';
-import { activeStates, createInertScope } from '../../../machines/xstate-internals.ts';
+import { activeStates, createInertScope } from '../../../machines/xstate/internals.ts';
 import {
   connected,
   done,

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { type TroupeEvent, troupeMachine } from '../../../machines/troupe/troupe.ts';
-import { createInertScope } from '../../../machines/xstate-internals.ts';
+import { createInertScope } from '../../../machines/xstate/internals.ts';
 import { entry, settingsOf } from '../story.ts';
 import { troupeInput } from './ways.ts';
 

@@ -7,9 +7,9 @@ import { planOf, type TroupeEvent, troupeMachine } from '../../../machines/troup
 import type { LiveServer } from '../../../src/domain/plan.ts';
 import { changesNothing } from '../../../src/policies/plan-changes.ts';
 import { type EventChoices, type ExploredStep, explore } from '../../../src/testing/explore.ts';
-import { comparing } from '../compiled/comparing.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from '../exploration-report.ts';
 import { entry, settingsOf } from '../story.ts';
+import { comparing } from '../xstate/comparing.ts';
 import { type TroupeSnapshot, troupeInput } from './ways.ts';
 
 type Step = ExploredStep<typeof troupeMachine>;

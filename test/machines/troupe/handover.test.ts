@@ -7,9 +7,9 @@ import {
   type HandoverEvent,
   handoverMachine,
 } from '../../../machines/troupe/handover.ts';
-import { createInertScope } from '../../../machines/xstate-internals.ts';
+import { createInertScope } from '../../../machines/xstate/internals.ts';
 import { explore } from '../../../src/testing/explore.ts';
-import { comparing } from '../compiled/comparing.ts';
+import { comparing } from '../xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof handoverMachine>;
 type State = StateValueFrom<typeof handoverMachine>;

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { reconciled } from '../../../machines/troupe/pass.ts';
 import { type TroupeEvent, troupeMachine } from '../../../machines/troupe/troupe.ts';
-import { createInertScope } from '../../../machines/xstate-internals.ts';
+import { createInertScope } from '../../../machines/xstate/internals.ts';
 import type { DesiredServer, Settings } from '../../../src/domain/settings.ts';
 import { entry, settingsOf } from '../story.ts';
 import { type TroupeSnapshot, troupeInput } from './ways.ts';

@@ -6,7 +6,7 @@ import {
   type TroupeInput,
   troupeMachine,
 } from '../../../machines/troupe/troupe.ts';
-import { createInertScope } from '../../../machines/xstate-internals.ts';
+import { createInertScope } from '../../../machines/xstate/internals.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
 import { entry, settingsOf } from '../story.ts';
 

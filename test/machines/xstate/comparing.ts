@@ -8,8 +8,8 @@ import {
   type AnyMachineSnapshot,
   type AnyStateMachine,
 } from 'xstate';
-import { compiled } from '../../../machines/compiled/chart.ts';
-import { activeStates, createInertScope, type Effect } from '../../../machines/xstate-internals.ts';
+import { compiled } from '../../../machines/xstate/chart.ts';
+import { activeStates, createInertScope, type Effect } from '../../../machines/xstate/internals.ts';
 import { GroupedMap } from '../../../src/policies/grouped-map.ts';
 
 /** Comparisons per event type and configuration. */

@@ -1,6 +1,6 @@
 /**
  * The contract with XState beyond its public API. When an upgrade breaks a test
- * here, change `machines/xstate-internals.ts`; nothing else reads these fields.
+ * here, change `machines/xstate/internals.ts`; nothing else reads these fields.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -39,8 +39,8 @@ import {
   scheduledBy,
   spawnApart,
   transitionsOfStep,
-} from '../../machines/xstate-internals.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+} from '../../../machines/xstate/internals.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
 const started: string[] = [];
 const child = fromCallback<{ type: 'greet' }>(() => {
@@ -362,7 +362,7 @@ describe('an inert scope', () => {
 });
 
 describe("XState's private fields", () => {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const root = fileURLToPath(new URL('../../..', import.meta.url));
   const filesIn = (folder: string): readonly string[] =>
     readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) =>
       path.join(folder, file),
@@ -382,6 +382,6 @@ describe("XState's private fields", () => {
     const readers = ['src', 'machines', 'actors']
       .flatMap(filesIn)
       .filter((file) => file.endsWith('.ts') && privateField.test(textOf(file)));
-    expect(readers).toEqual([path.join('machines', 'xstate-internals.ts')]);
+    expect(readers).toEqual([path.join('machines', 'xstate', 'internals.ts')]);
   });
 });

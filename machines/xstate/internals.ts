@@ -3,7 +3,7 @@
  *
  * Fields that begin with an underscore, a running actor's logic and the parameters of built-in
  * actions may change in any release. No other shipped file reads them, and
- * `test/machines/xstate-internals.test.ts` states what each must be, in both the development and
+ * `test/machines/xstate/internals.test.ts` states what each must be, in both the development and
  * the production build.
  */
 
@@ -20,7 +20,7 @@ import {
   type InspectionEvent,
   type StateValue,
 } from 'xstate';
-import { longestTimerMs } from '../src/domain/clock.ts';
+import { longestTimerMs } from '../../src/domain/clock.ts';
 
 /** Returns a machine's active states, including their ancestors. */
 export function activeStates(snapshot: AnyMachineSnapshot): readonly AnyStateNode[] {

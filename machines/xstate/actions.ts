@@ -1,7 +1,7 @@
 /** Executes the actions of a compiled chart and evaluates its guards, as XState does. */
 
 import type { AnyActorRef, AnyActorScope, AnyEventObject, AnyMachineSnapshot } from 'xstate';
-import { type BuiltIn, isBuiltIn, withoutStates } from '../xstate-internals.ts';
+import { type BuiltIn, isBuiltIn, withoutStates } from './internals.ts';
 import type { Action } from './steps.ts';
 
 /** Returns a context with some fields changed. */

@@ -21,8 +21,8 @@ import {
   setup,
   stateIn,
 } from 'xstate';
-import { compiled } from '../../../machines/compiled/chart.ts';
-import { createInertScope } from '../../../machines/xstate-internals.ts';
+import { compiled } from '../../../machines/xstate/chart.ts';
+import { createInertScope } from '../../../machines/xstate/internals.ts';
 import { GroupedMap } from '../../../src/policies/grouped-map.ts';
 
 import { comparing } from './comparing.ts';

@@ -4,7 +4,7 @@
  * What a microstep exits, enters and executes depends only on the active states and the chosen
  * transitions, and a chart meets few such pairs. XState computes it at each microstep, and the whole
  * state value at each `assign`; here both are computed once. Actors, built-in actions and inspection
- * are XState's own. `test/machines/compiled/` compares both implementations.
+ * are XState's own. `test/machines/xstate/` compares both implementations.
  */
 
 import {
@@ -17,13 +17,8 @@ import {
   StateMachine,
   stopChild,
 } from 'xstate';
-import {
-  type ActiveStates,
-  activeStates,
-  reportMicrostep,
-  snapshotOf,
-} from '../xstate-internals.ts';
 import { type Macrostep, passes, refuseSpawn, runActions, type UpdateContext } from './actions.ts';
+import { type ActiveStates, activeStates, reportMicrostep, snapshotOf } from './internals.ts';
 import {
   type Action,
   type Choice,
