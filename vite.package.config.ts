@@ -15,7 +15,7 @@ const entries = {
   'adapters/ai-sdk': 'src/adapters/ai-sdk.ts',
   'adapters/langchain': 'src/adapters/langchain.ts',
   'adapters/openai': 'src/adapters/openai.ts',
-  'inspector/stately': 'src/inspector/stately.ts',
+  stately: 'visualizations/server/stately.ts',
   'cli/main': 'src/cli/main.ts',
 };
 

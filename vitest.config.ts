@@ -70,7 +70,7 @@ const testsOf: Readonly<Record<string, Partial<Record<ProjectName, Tests>>>> = {
         'test/actors/stores/{approvals,results}.test.ts',
         'test/cli/new-user.test.ts',
         'test/gateway/{http-gateway,http-limits,listening,stdio-outbox}.test.ts',
-        'test/inspector/inspector-server.test.ts',
+        'test/visualizations/server/inspector-server.test.ts',
         'test/package/{bundle,surroundings}.test.ts',
         'test/recorder/journal.test.ts',
         'test/runtime/{broken-pipes,real-clock,stopping-children,transports}.test.ts',

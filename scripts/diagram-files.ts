@@ -28,7 +28,7 @@ export const diagramFiles: readonly GeneratedFile[] = [
       picture(chart, each),
     ]),
   ),
-  { path: 'visualizations/folders.svg', update: () => folderPicture(root) },
+  { path: 'visualizations/charts/folders.svg', update: () => folderPicture(root) },
 ];
 
 /** The text diagram of a part of a chart; its inner parts are drawn in their own files. */
@@ -56,5 +56,5 @@ function comment(path: string, diagram: string): GeneratedFile {
 function picture(chart: ListedChart, of: ChartPicture): GeneratedFile {
   const draw = async (): Promise<string> =>
     chartSvg(await layOutChart(chart.machine, optionsOf(chart, of)), `The chart ${of.name}`);
-  return { path: `visualizations/${of.name}.svg`, update: draw };
+  return { path: `visualizations/charts/${of.name}.svg`, update: draw };
 }

@@ -8,12 +8,12 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin, type UserConfig } from 'vite';
-import type { ChartFacts } from './inspector/model/chart-facts.ts';
+import type { ChartFacts } from './page/model/chart-facts.ts';
 import { pageStyleOf } from './page-style.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const page = here('inspector');
-const pictures = here('.');
+const page = here('page');
+const pictures = here('charts');
 
 const output = here('../dist/inspector');
 

@@ -14,7 +14,7 @@ import type {
   MachineFacts,
   StateFacts,
   TransitionFacts,
-} from '../../visualizations/inspector/model/chart-facts.ts';
+} from '../../visualizations/page/model/chart-facts.ts';
 import type { ListedChart } from './chart-list.ts';
 import { type ChartSources, commentOf, placeOf } from './chart-sources.ts';
 

@@ -10,7 +10,7 @@
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { isWithin } from '../../src/testing/chart-parts.ts';
-import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
+import type { PictureScope } from '../../visualizations/page/model/folding.ts';
 import { arrowsOf } from './chart-arrows.ts';
 import { columnsOf } from './chart-columns.ts';
 import { ChartGraph } from './chart-graph.ts';

@@ -1,6 +1,6 @@
 /** Sizes in a picture, in pixels. */
 
-import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
+import type { PictureScope } from '../../visualizations/page/model/folding.ts';
 import type { StateLine } from './chart-state-lines.ts';
 
 /** Letters of the monospaced font, in names and elsewhere. */

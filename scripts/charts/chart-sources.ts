@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import type { AnyStateNode } from 'xstate';
 
-import type { NamedFacts, Place } from '../../visualizations/inspector/model/chart-facts.ts';
+import type { NamedFacts, Place } from '../../visualizations/page/model/chart-facts.ts';
 
 // Longer code is cut off.
 const longestCode = 600;

@@ -14,7 +14,7 @@ import {
   withDescendants,
 } from '../../src/testing/chart-parts.ts';
 import { stateAt } from '../../src/testing/chart-text.ts';
-import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
+import type { PictureScope } from '../../visualizations/page/model/folding.ts';
 
 /** Which part of a chart to draw; default all. */
 export interface PictureOptions {

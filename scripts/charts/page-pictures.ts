@@ -3,13 +3,9 @@
  * region, with its parts folded or unfolded; each combination is a file of its own.
  */
 
-import type { FoldablePicture } from '../../visualizations/inspector/model/folding.ts';
-import {
-  foldingsOf,
-  pictureFile,
-  pictureScopes,
-} from '../../visualizations/inspector/model/folding.ts';
-import type { Size } from '../../visualizations/inspector/model/viewport.ts';
+import type { FoldablePicture } from '../../visualizations/page/model/folding.ts';
+import { foldingsOf, pictureFile, pictureScopes } from '../../visualizations/page/model/folding.ts';
+import type { Size } from '../../visualizations/page/model/viewport.ts';
 import { chartFacts } from './chart-facts.ts';
 import { layOutChart } from './chart-layout.ts';
 import {

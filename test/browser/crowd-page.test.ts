@@ -2,8 +2,8 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { possibleActs } from '../../src/inspector/possible-acts.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
+import { possibleActs } from '../../visualizations/server/possible-acts.ts';
 import { expectReadableCharts } from './chart-reading.ts';
 import { failing, startCrowd } from './crowd.ts';
 import { show, startBrowser } from './page-harness.ts';

@@ -18,10 +18,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { controlHandler } from '../../src/cli/control/commands.ts';
 import { controlArgs } from '../../src/cli/control/schemas.ts';
 import { writeAddressFile } from '../../src/cli/run/address-file.ts';
-import type { Inspected } from '../../src/inspector/inspector-api.ts';
-import { possibleActs } from '../../src/inspector/possible-acts.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
+import type { Inspected } from '../../visualizations/server/inspector-api.ts';
+import { possibleActs } from '../../visualizations/server/possible-acts.ts';
 import { show, startBrowser } from './page-harness.ts';
 
 const stdioServer = path.resolve('test/fixtures/stdio-server.mjs');

@@ -3,8 +3,11 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import type { Inspected } from '../../src/inspector/inspector-api.ts';
-import { type InspectorServer, startInspector } from '../../src/inspector/inspector-server.ts';
+import type { Inspected } from '../../visualizations/server/inspector-api.ts';
+import {
+  type InspectorServer,
+  startInspector,
+} from '../../visualizations/server/inspector-server.ts';
 
 // Where Debian puts it; another place is named by the variable that Chrome's own tools use.
 const executablePath = process.env['CHROME_BIN'] ?? '/usr/bin/chromium';

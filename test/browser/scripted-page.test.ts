@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MachineKey } from '../../src/domain/host/inspection.ts';
-import type { ChartFacts } from '../../visualizations/inspector/model/chart-facts.ts';
+import type { ChartFacts } from '../../visualizations/page/model/chart-facts.ts';
 import { statusOf } from '../visualizations/samples.ts';
 import { show, startBrowser } from './page-harness.ts';
 import { ScriptedSource } from './scripted-source.ts';

@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compareJournals } from '../../src/inspector/compare.ts';
-import { openJournal } from '../../src/inspector/replay-source.ts';
 import { journalOf } from '../../src/recorder/journal.ts';
 import { createScriptedTroupe } from '../../src/testing/index.ts';
+import { compareJournals } from '../../visualizations/server/compare.ts';
+import { openJournal } from '../../visualizations/server/replay-source.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
-import { runExported } from '../inspector/exported-test.ts';
+import { runExported } from '../visualizations/server/exported-test.ts';
 import { show, startBrowser } from './page-harness.ts';
 
 let browser: Browser;

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
-import { Browser } from '../inspector/browser.ts';
+import { Browser } from '../visualizations/server/browser.ts';
 import { createPlace } from './cli-process.ts';
 import { cliFromSources, compiledCli } from './compiled-cli.ts';
 

@@ -2,7 +2,7 @@
  * All rows, in the order of the catalogue of faults. Tests below `test/` inject these faults instead:
  * F11/warm `runtime/catalog/catalogs`, F55 `runtime/user/approvals`, F86/health `machines/server/traces`,
  * F168, F178 and F179 `gateway/http-strangers`, F169 `browser/scripted-page`, F170
- * `security/planted-secrets`, F171 `inspector/inspector-server`, F172 and F177 `gateway/http-gateway`,
+ * `security/planted-secrets`, F171 `visualizations/server/inspector-server`, F172 and F177 `gateway/http-gateway`,
  * F173 and F174 `gateway/http-limits`, F175 and F176 `cli/serve`. F104/forever and F108 need OAuth.
  */
 

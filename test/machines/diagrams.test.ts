@@ -46,13 +46,13 @@ describe('diagrams', () => {
   });
 
   it('are at most 1440 pixels wide', () => {
-    const widths = measured('visualizations', '.svg', widthOf);
+    const widths = measured('visualizations/charts', '.svg', widthOf);
     expect(widths.size).toBeGreaterThan(0);
     expect([...widths].filter(([, width]) => width > 1_440)).toEqual([]);
   });
 
   it('use text of at least 12 pixels', () => {
-    const sizes = measured('visualizations', '.svg', (svg) =>
+    const sizes = measured('visualizations/charts', '.svg', (svg) =>
       Math.min(...[...svg.matchAll(/font-size:(\d+)px/g)].map(([, size]) => Number(size))),
     );
     expect([...sizes].filter(([, size]) => size < 12)).toEqual([]);

@@ -17,7 +17,7 @@ import type { DrawnState } from '../../scripts/charts/drawing.ts';
 import { isWithin, pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
 
 async function pictureNamed(name: string): Promise<string> {
-  const file = new URL(`../../visualizations/${name}.svg`, import.meta.url);
+  const file = new URL(`../../visualizations/charts/${name}.svg`, import.meta.url);
   return readFile(fileURLToPath(file), 'utf8');
 }
 
@@ -66,7 +66,7 @@ describe("a chart's pictures", () => {
       'utf8',
     );
     for (const { name } of charts.flatMap(({ pictures }) => pictures)) {
-      expect(readme).toContain(`(${name}.svg)`);
+      expect(readme).toContain(`(charts/${name}.svg)`);
     }
   });
 

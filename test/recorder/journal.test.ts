@@ -10,8 +10,8 @@ import {
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { InspectionSource } from '../../src/domain/host/inspection.ts';
-import { openJournal } from '../../src/inspector/replay-source.ts';
 import { JournalWriter, journalOf } from '../../src/recorder/journal.ts';
+import { openJournal } from '../../visualizations/server/replay-source.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
 import { type Stage, servers, stage } from '../runtime/stage.ts';
 

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { createActor, createMachine, fromPromise } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import type { StepDone, StepInput, TokenStepDone } from '../../machines/authorization/setup.ts';
-import { isJournalRecord } from '../../src/inspector/journal-shape.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { isJournalRecord } from '../../visualizations/server/journal-shape.ts';
 
 const truth = {
   troupe: { pid: 1, version: '0', state: 'running', problems: [] } as never,

@@ -23,7 +23,7 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { crash, failure, servers, stage } from '../runtime/stage.ts';
 import { statusOf } from '../visualizations/samples.ts';
 
-const visualizations = new URL('../../visualizations/', import.meta.url);
+const visualizations = new URL('../../visualizations/charts/', import.meta.url);
 const machines: readonly AnyStateMachine[] = [serverMachine, slotsMachine, troupeMachine];
 
 /** Everything that the pictures name by this attribute. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-
-import { isJournalRecord } from '../../src/inspector/journal-shape.ts';
 import { stateValueOf } from '../../src/recorder/chart-names.ts';
+import { isJournalRecord } from '../../visualizations/server/journal-shape.ts';
 
 describe('a journal of unknown origin', () => {
   it.each(['__proto__.polluted', 'constructor.prototype.polluted', 'a.toString.polluted'])(

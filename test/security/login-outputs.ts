@@ -6,11 +6,11 @@ import { inspect } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { troupeEventNames } from '../../src/domain/host/event.ts';
 import { createTroupe, type Troupe, type TroupeEventName } from '../../src/index.ts';
-import { startInspector } from '../../src/inspector/inspector-server.ts';
-import { Browser } from '../inspector/browser.ts';
+import { startInspector } from '../../visualizations/server/inspector-server.ts';
 import { secretsIn } from '../support/issuer/echo.ts';
 import type { TestIssuer } from '../support/issuer/issuer.ts';
 import { recordTelemetry } from '../support/telemetry-recorder.ts';
+import { Browser } from '../visualizations/server/browser.ts';
 
 export type Texts = Readonly<Record<string, string>>;
 

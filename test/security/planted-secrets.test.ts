@@ -8,10 +8,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
-import { startInspector } from '../../src/inspector/inspector-server.ts';
+import { startInspector } from '../../visualizations/server/inspector-server.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
-import { Browser } from '../inspector/browser.ts';
 import { recordTelemetry } from '../support/telemetry-recorder.ts';
+import { Browser } from '../visualizations/server/browser.ts';
 
 const planted = {
   env: 'canary-env-3f81c2a97d',

@@ -7,8 +7,8 @@ import {
   sourceOf,
   transitionOfTimer,
   transitionsOf,
-} from '../../visualizations/inspector/model/chart-facts.ts';
-import { coverageOf, coveredIn } from '../../visualizations/inspector/model/coverage.ts';
+} from '../../visualizations/page/model/chart-facts.ts';
+import { coverageOf, coveredIn } from '../../visualizations/page/model/coverage.ts';
 import {
   foldingsOf,
   isOnActivePath,
@@ -16,13 +16,9 @@ import {
   pictureScopes,
   unfoldedInOverview,
   unfoldedParts,
-} from '../../visualizations/inspector/model/folding.ts';
-import {
-  activeWord,
-  afterTimer,
-  litStates,
-} from '../../visualizations/inspector/model/lit-states.ts';
-import { pathTo } from '../../visualizations/inspector/model/path.ts';
+} from '../../visualizations/page/model/folding.ts';
+import { activeWord, afterTimer, litStates } from '../../visualizations/page/model/lit-states.ts';
+import { pathTo } from '../../visualizations/page/model/path.ts';
 import {
   anchored,
   centredOn,
@@ -32,7 +28,7 @@ import {
   sees,
   visibleIn,
   zoomed,
-} from '../../visualizations/inspector/model/viewport.ts';
+} from '../../visualizations/page/model/viewport.ts';
 import { pageStyleOf } from '../../visualizations/page-style.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 
 const tokens = await readFile(
-  new URL('../../visualizations/inspector/styles/tokens.css', import.meta.url),
+  new URL('../../visualizations/page/styles/tokens.css', import.meta.url),
   'utf8',
 );
 const pairs = new Map(
@@ -34,7 +34,7 @@ const written = [
 ];
 
 const picture = await readFile(
-  new URL('../../visualizations/server.connection.svg', import.meta.url),
+  new URL('../../visualizations/charts/server.connection.svg', import.meta.url),
   'utf8',
 );
 const themes = [...picture.matchAll(/\.chart\{(--[^}]+)\}/gu)].map(

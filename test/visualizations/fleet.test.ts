@@ -2,25 +2,25 @@ import { describe, expect, it } from 'vitest';
 import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
 import type { ServerStatus } from '../../src/domain/host/status.ts';
 import { serverStates, statesByConcern } from '../../src/domain/server-state.ts';
-import { causeOf } from '../../visualizations/inspector/model/cause.ts';
+import { causeOf } from '../../visualizations/page/model/cause.ts';
 import {
   fleetLayout,
   neighbour,
   rowOf,
   rowsWithin,
   sizes,
-} from '../../visualizations/inspector/model/fleet-layout.ts';
+} from '../../visualizations/page/model/fleet-layout.ts';
 import {
   type FleetChoice,
   fleetGroups,
   lookFor,
   totals,
-} from '../../visualizations/inspector/model/fleet-list.ts';
+} from '../../visualizations/page/model/fleet-list.ts';
 import {
   openingMoment,
   problemFrom,
   problemsIn,
-} from '../../visualizations/inspector/model/problems.ts';
+} from '../../visualizations/page/model/problems.ts';
 import { statusOf } from './samples.ts';
 
 const all: FleetChoice = { text: '', states: [], grouped: false, order: 'name' };

@@ -3,13 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
 import type { ServerState } from '../../src/domain/server-state.ts';
 import { troupeStateIn } from '../../src/recorder/picture.ts';
-import { History } from '../../visualizations/inspector/model/history.ts';
-import {
-  actorOf,
-  advance,
-  sessionOf,
-  worldOf,
-} from '../../visualizations/inspector/model/world.ts';
+import { History } from '../../visualizations/page/model/history.ts';
+import { actorOf, advance, sessionOf, worldOf } from '../../visualizations/page/model/world.ts';
 import { emptyPicture, statusOf } from './samples.ts';
 
 const made: InspectionRecord = {

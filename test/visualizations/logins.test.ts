@@ -13,7 +13,7 @@ import {
   loginState,
   openable,
   serversOf,
-} from '../../visualizations/inspector/model/logins.ts';
+} from '../../visualizations/page/model/logins.ts';
 import { statusOf } from './samples.ts';
 
 const login = (...leaves: readonly string[]): PicturedActor => ({

@@ -1,19 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import {
-  decisionOf,
-  labelOf,
-  mainActOf,
-  sendingOf,
-} from '../../visualizations/inspector/model/acts.ts';
-import { announcement } from '../../visualizations/inspector/model/announcements.ts';
-import { commandLine } from '../../visualizations/inspector/model/command-line.ts';
-import { age, countdown, duration, stamp } from '../../visualizations/inspector/model/durations.ts';
-import { hashOf, routeOf } from '../../visualizations/inspector/model/route.ts';
-import {
-  shownLine,
-  shownLines,
-  shownSummary,
-} from '../../visualizations/inspector/model/shown-text.ts';
+import { decisionOf, labelOf, mainActOf, sendingOf } from '../../visualizations/page/model/acts.ts';
+import { announcement } from '../../visualizations/page/model/announcements.ts';
+import { commandLine } from '../../visualizations/page/model/command-line.ts';
+import { age, countdown, duration, stamp } from '../../visualizations/page/model/durations.ts';
+import { hashOf, routeOf } from '../../visualizations/page/model/route.ts';
+import { shownLine, shownLines, shownSummary } from '../../visualizations/page/model/shown-text.ts';
 import { statusOf } from './samples.ts';
 
 describe('text from servers', () => {

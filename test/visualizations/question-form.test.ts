@@ -2,11 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { NamedField } from '../../src/domain/question.ts';
 import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
-import {
-  boundsOf,
-  contentOf,
-  initialOf,
-} from '../../visualizations/inspector/model/question-form.ts';
+import { boundsOf, contentOf, initialOf } from '../../visualizations/page/model/question-form.ts';
 
 const choices = [
   { value: 'r', title: 'Red' },

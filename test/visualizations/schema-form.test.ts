@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
-import { argumentsOf, fieldsOf } from '../../visualizations/inspector/model/schema-form.ts';
+import { argumentsOf, fieldsOf } from '../../visualizations/page/model/schema-form.ts';
 
 const schema = {
   type: 'object',

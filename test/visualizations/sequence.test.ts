@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { InspectionRecord, PicturedActor } from '../../src/domain/host/inspection.ts';
-import { activity } from '../../visualizations/inspector/model/activity.ts';
-import { comparison } from '../../visualizations/inspector/model/divergence.ts';
+import { activity } from '../../visualizations/page/model/activity.ts';
+import { comparison } from '../../visualizations/page/model/divergence.ts';
 import {
   isChosen,
   lifelines,
@@ -9,7 +9,7 @@ import {
   type RowKind,
   rowKinds,
   rowOf,
-} from '../../visualizations/inspector/model/sequence-rows.ts';
+} from '../../visualizations/page/model/sequence-rows.ts';
 import { statusOf } from './samples.ts';
 
 const actor = (key: string, more: Partial<PicturedActor>): [string, PicturedActor] => [

@@ -9,7 +9,7 @@ import {
   serverStates,
 } from '../../src/domain/server-state.ts';
 import { stateAt } from '../../src/testing/chart-text.ts';
-import { leavesOf, stateIn, statusIn } from '../../visualizations/inspector/embed/status-leaves.ts';
+import { leavesOf, stateIn, statusIn } from '../../visualizations/page/embed/status-leaves.ts';
 import { statusOf } from './samples.ts';
 
 describe('the active states of a status', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { alignedSteps, markedWords } from '../../visualizations/inspector/model/divergence.ts';
+import { alignedSteps, markedWords } from '../../visualizations/page/model/divergence.ts';
 
 const steps = (...texts: readonly string[]) => texts.map((text, n) => ({ n, t: n, text }));
 

@@ -39,7 +39,7 @@ export const replayCommand: CommandDefinition<ReplayFlags> = {
     const { host } = session;
     const pathOf = (name: string): string => path.resolve(host.cwd, name);
     if (compare === undefined) return showJournal(session, pathOf(file), { open, port });
-    const { compareJournals } = await import('../../inspector/compare.ts');
+    const { compareJournals } = await import('../../../visualizations/server/compare.ts');
     const comparison = await compareJournals(pathOf(file), pathOf(compare));
     const { difference, records } = comparison;
     const isShown = open || port !== undefined;
@@ -65,8 +65,8 @@ async function showJournal(
   const { host, launch } = session;
   // Loaded late: no other command needs it.
   const [{ openJournal }, { startInspector }] = await Promise.all([
-    import('../../inspector/replay-source.ts'),
-    import('../../inspector/inspector-server.ts'),
+    import('../../../visualizations/server/replay-source.ts'),
+    import('../../../visualizations/server/inspector-server.ts'),
   ]);
   const inspected = {
     source: await openJournal(file),

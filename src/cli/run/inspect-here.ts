@@ -3,10 +3,10 @@
  * Commands from the page are handled like commands from the socket.
  */
 
+import type { InspectorServer } from '../../../visualizations/server/inspector-server.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import type { InspectorServer } from '../../inspector/inspector-server.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { controlHandler } from '../control/commands.ts';
@@ -70,8 +70,8 @@ async function start(
 ): Promise<InspectorServer> {
   // Loaded late: most troupes are never inspected.
   const [{ startInspector }, { possibleActs }] = await Promise.all([
-    import('../../inspector/inspector-server.ts'),
-    import('../../inspector/possible-acts.ts'),
+    import('../../../visualizations/server/inspector-server.ts'),
+    import('../../../visualizations/server/possible-acts.ts'),
   ]);
   troupe.inspection.start();
   const logins = new PageLogins(troupe);

@@ -113,7 +113,7 @@ const framesScript = `new Promise((resolve) => {
 
 async function job({ bundle }: { readonly bundle: number }): Promise<Values> {
   const { chromium: launcher } = await import('playwright-core');
-  const { startInspector } = await import('../../../src/inspector/inspector-server.ts');
+  const { startInspector } = await import('../../../visualizations/server/inspector-server.ts');
   const fleet = await startFleet();
   const source = fleet.troupe.inspection;
   const inspector = await startInspector({ source, mode: 'live', title: 'bench' });

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import { describe, expect, it } from 'vitest';
 import type { InspectionSource } from '../../../src/domain/host/inspection.ts';
-import { compareJournals } from '../../../src/inspector/compare.ts';
 import { journalOf } from '../../../src/recorder/journal.ts';
 import { createScriptedTroupe } from '../../../src/testing/index.ts';
+import { compareJournals } from '../../../visualizations/server/compare.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 
 type Script = ReturnType<typeof createScriptedTroupe>;

@@ -8,8 +8,8 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openBrowser, openerOf } from '../../../src/cli/run/address-file.ts';
 import { createScriptedTroupe, type ScriptedTroupe } from '../../../src/testing/scripted-troupe.ts';
-import { Browser, type Said } from '../../inspector/browser.ts';
 import { servers, setUp } from '../../runtime/stage.ts';
+import { Browser, type Said } from '../../visualizations/server/browser.ts';
 import { runCliHere, startCliHere, temporaryFolder } from '../run-cli.ts';
 
 const address = /http:\/\/127\.0\.0\.1:(\d+)\/#token=[\w-]+/u;

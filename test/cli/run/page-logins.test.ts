@@ -7,10 +7,10 @@ import { inspectHere } from '../../../src/cli/run/inspect-here.ts';
 import { PageLogins } from '../../../src/cli/run/page-logins.ts';
 import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
 import { createTroupe } from '../../../src/index.ts';
-import { openJournal } from '../../../src/inspector/replay-source.ts';
-import { Browser } from '../../inspector/browser.ts';
+import { openJournal } from '../../../visualizations/server/replay-source.ts';
 import { startTestIssuer } from '../../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../../support/issuer/settings.ts';
+import { Browser } from '../../visualizations/server/browser.ts';
 import { temporaryFolder } from '../run-cli.ts';
 
 interface Answer {
