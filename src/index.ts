@@ -168,6 +168,6 @@ export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
 export { parseJson, writeJson } from './policies/exact-json.ts';
 export type { ToolMatch } from './policies/tools/search.ts';
+export { createTroupe } from './runtime/assembly/embedded-troupe.ts';
 export * from './runtime/catalog/tool-pair.ts';
-export { createTroupe } from './runtime/embedded-troupe.ts';
 export type * from './runtime/troupe.ts';

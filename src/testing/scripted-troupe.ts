@@ -6,7 +6,7 @@
 import type { WatchListener } from '../../actors/files/watcher.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
-import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
+import { assembleTroupe, type TroupeParts } from '../runtime/assembly/assemble-troupe.ts';
 import type { ReplaceableParts } from '../runtime/replaceable-parts.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
 import { createScriptedSessions } from './scripted-session.ts';

@@ -25,7 +25,7 @@ import type * as serverChart from '../../machines/server/server.ts';
 import type * as sessionChart from '../../machines/session/session.ts';
 import type * as troupeChart from '../../machines/troupe/troupe.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
-import { assembleTroupe } from '../../src/runtime/assemble-troupe.ts';
+import { assembleTroupe } from '../../src/runtime/assembly/assemble-troupe.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { startHttpFixture } from '../fixtures/remote/http-server.ts';

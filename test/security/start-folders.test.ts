@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
-import { checkSettings } from '../../src/runtime/check-settings.ts';
+import { checkSettings } from '../../src/runtime/previews/check-settings.ts';
 import { parseSettings } from '../../src/settings/parse-settings.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
 import { entries, layer, merged, verdicts } from '../settings/layer.ts';

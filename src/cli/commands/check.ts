@@ -18,7 +18,7 @@ export const checkCommand: CommandDefinition<{ readonly strict?: true }> = {
   options: [flag('--strict', 'exit with 2 for warnings as well')],
   async run({ host, launch, output }, _args, { strict = false }) {
     // Loaded late: it needs Zod.
-    const { checkSettings } = await import('../../runtime/check-settings.ts');
+    const { checkSettings } = await import('../../runtime/previews/check-settings.ts');
     const read = await launchToRead(launch);
     const report = await checkSettings({ ...settingsOptionsOf(read), env: host.env });
     output.document(report);

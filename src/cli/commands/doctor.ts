@@ -37,7 +37,7 @@ async function findings({ host, launch }: CliSession): Promise<readonly Finding[
     import('../doctor/settings-checks.ts'),
     import('../doctor/network-checks.ts'),
     import('../doctor/machine-checks.ts'),
-    import('../../runtime/machine-needs.ts'),
+    import('../../runtime/previews/machine-needs.ts'),
   ]);
   const needs = await machineNeedsOf({
     ...settingsOptionsOf(await launchToRead(launch)),

@@ -75,7 +75,7 @@ async function planFor(launch: Launch): Promise<Plan> {
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'NOT_RUNNING') throw error;
     // Loaded late: a running troupe makes it unnecessary.
-    const { previewPlan } = await import('../../runtime/preview-plan.ts');
+    const { previewPlan } = await import('../../runtime/previews/preview-plan.ts');
     const { steps, problems } = await previewPlan(troupeOptionsOf(launch));
     return { steps: steps.map((step) => afterStart(step, launch)), problems };
   }

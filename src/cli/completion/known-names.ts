@@ -42,7 +42,7 @@ async function knownServers(launch: Launch): Promise<readonly Suggestion[]> {
   });
   if (running !== undefined) return running;
   // Loaded late: a running troupe makes it unnecessary.
-  const { previewPlan } = await import('../../runtime/preview-plan.ts');
+  const { previewPlan } = await import('../../runtime/previews/preview-plan.ts');
   const { steps } = await previewPlan(troupeOptionsOf(launch));
   return steps.map(({ server }) => ({ word: server }));
 }

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { ConnectionLimits } from '../../../actors/host/connection-limits.ts';
 import { socketListener } from '../../../actors/host/listener.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import type { MachineNeeds, NeededProxy } from '../../runtime/machine-needs.ts';
+import type { MachineNeeds, NeededProxy } from '../../runtime/previews/machine-needs.ts';
 import { type Finding, failure, ok, serversText, warning } from './finding.ts';
 
 export async function portFindings({ ports }: MachineNeeds): Promise<readonly Finding[]> {

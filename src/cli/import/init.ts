@@ -3,7 +3,7 @@
 import { isFolderScope } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
-import { approveWritten } from '../../runtime/approve-written.ts';
+import { approveWritten } from '../../runtime/previews/approve-written.ts';
 import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { flagsOf, type Launch, projectSettings, sourcesOf, troupeOptionsOf } from '../launch.ts';

@@ -87,7 +87,7 @@ export async function serverNames(launch: Launch): Promise<readonly string[]> {
     running?.client.close();
   }
   // Loaded late: a running troupe makes it unnecessary.
-  const { previewPlan } = await import('../../runtime/preview-plan.ts');
+  const { previewPlan } = await import('../../runtime/previews/preview-plan.ts');
   const { steps } = await previewPlan(troupeOptionsOf(launch));
   return steps.map(({ server }) => server);
 }

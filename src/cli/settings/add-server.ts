@@ -7,7 +7,7 @@ import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
-import { approveWritten, type WrittenText } from '../../runtime/approve-written.ts';
+import { approveWritten, type WrittenText } from '../../runtime/previews/approve-written.ts';
 import { literalSecretsOf, withoutSecrets } from '../../settings/entry/literal-secrets.ts';
 import { isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';

@@ -26,7 +26,7 @@ const pageFolder = join(compiledFolder, 'inspector');
 async function startFleet() {
   const { createApprovalStore } = await import('../../../actors/stores/approvals.ts');
   const { createPermissionStore } = await import('../../../actors/stores/permissions.ts');
-  const { assembleTroupe } = await import('../../../src/runtime/assemble-troupe.ts');
+  const { assembleTroupe } = await import('../../../src/runtime/assembly/assemble-troupe.ts');
   const { realClock: clock } = await import('../../../src/runtime/real-clock.ts');
   const { createScriptedSessions } = await import('../../../src/testing/scripted-session.ts');
   const sessions = createScriptedSessions();

@@ -1,8 +1,8 @@
 /** The gateway of Docker as one of a troupe's servers: in virtual time, and with a real stand-in of Docker. */
 
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTroupe } from '../../../src/runtime/create-troupe.ts';
-import { previewPlan } from '../../../src/runtime/preview-plan.ts';
+import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
+import { previewPlan } from '../../../src/runtime/previews/preview-plan.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { type DockerMode, standInDocker } from '../../support/stand-in-docker.ts';
 import { call, servers, stage } from '../stage.ts';

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { checkSettings } from '../../../src/runtime/check-settings.ts';
-import { createTroupe } from '../../../src/runtime/create-troupe.ts';
-import { previewPlan } from '../../../src/runtime/preview-plan.ts';
+import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
+import { checkSettings } from '../../../src/runtime/previews/check-settings.ts';
+import { previewPlan } from '../../../src/runtime/previews/preview-plan.ts';
 
 interface Touch {
   readonly call: string;

@@ -1,17 +1,17 @@
 /** Warnings about entries of the user's own files that start elsewhere than in the project, which may be meant. */
 
 import path from 'node:path';
-import { checkFolder } from '../../actors/settings/file.ts';
+import { checkFolder } from '../../../actors/settings/file.ts';
 import type {
   ReadSettingsFile,
   SettingsReaderPorts,
-} from '../../actors/settings/last-good-settings.ts';
-import type { StdioSpec } from '../domain/server-spec.ts';
-import type { DesiredServer } from '../domain/settings.ts';
-import { printableLine } from '../policies/text/printable.ts';
-import { scriptAt } from '../settings/entry/folder-words.ts';
-import { projectPath } from '../settings/entry/places.ts';
-import type { ParsedServer } from '../settings/entry/server-entry.ts';
+} from '../../../actors/settings/last-good-settings.ts';
+import type { StdioSpec } from '../../domain/server-spec.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { scriptAt } from '../../settings/entry/folder-words.ts';
+import { projectPath } from '../../settings/entry/places.ts';
+import type { ParsedServer } from '../../settings/entry/server-entry.ts';
 
 /** A warning at a key of the entry. */
 export interface PlaceWarning {
@@ -118,7 +118,7 @@ function shapeOf(way: string, mayBe: Kind): { readonly isPath: boolean; readonly
 }
 
 function isBare(way: string): boolean {
-  return way === '.' || way === '..';
+  return way === '.' || way === '../..';
 }
 
 /** How to write a path of the project. Literal text holds no reference. */

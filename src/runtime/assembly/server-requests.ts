@@ -1,13 +1,13 @@
-import type { CompletionResult, PromptResult, ResourceResult } from '../domain/catalog.ts';
-import type { SessionRequest } from '../domain/session.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
-import { addressOf } from './calls/tool-address.ts';
-import { unknownTool } from './errors/refused.ts';
-import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
+import type { CompletionResult, PromptResult, ResourceResult } from '../../domain/catalog.ts';
+import type { SessionRequest } from '../../domain/session.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { addressOf } from '../calls/tool-address.ts';
+import { unknownTool } from '../errors/refused.ts';
+import { checkLimit, checkLogLevel, checkName } from '../options/check.ts';
+import type { CallWatch } from '../telemetry/calls.ts';
+import type { CallOptions, CallReport, RequestReport, Troupe } from '../troupe.ts';
+import { waitOnce } from '../wait-once.ts';
 import type { Services } from './services.ts';
-import type { CallWatch } from './telemetry/calls.ts';
-import type { CallOptions, CallReport, RequestReport, Troupe } from './troupe.ts';
-import { waitOnce } from './wait-once.ts';
 
 /** Creates the methods of a troupe that show what servers offer. */
 export function offers({ catalogs, progress, root, absentError }: Services) {

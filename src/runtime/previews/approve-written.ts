@@ -1,10 +1,10 @@
-import { type ReadFile, readSettingsFile } from '../../actors/settings/file.ts';
-import { specFactsOf } from '../policies/approvals/spec-facts.ts';
-import { approvalFingerprint } from '../policies/fingerprint.ts';
+import { type ReadFile, readSettingsFile } from '../../../actors/settings/file.ts';
+import { specFactsOf } from '../../policies/approvals/spec-facts.ts';
+import { approvalFingerprint } from '../../policies/fingerprint.ts';
+import { settingsPortsOf } from '../options/settings-ports.ts';
+import { realClock } from '../real-clock.ts';
+import type { TroupeOptions } from '../troupe.ts';
 import { approvableSettings, storedApprovals } from './approvable-settings.ts';
-import { settingsPortsOf } from './options/settings-ports.ts';
-import { realClock } from './real-clock.ts';
-import type { TroupeOptions } from './troupe.ts';
 
 /** A text for a settings file. */
 export interface WrittenText {

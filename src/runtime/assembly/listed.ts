@@ -1,11 +1,11 @@
 import { isOnItsWay } from '../../domain/server-state.ts';
 import type { ListName } from '../../domain/session.ts';
-import { afterFirstPass } from '../server-requests.ts';
-import type { Services } from '../services.ts';
 import type { ServerView } from '../status/board.ts';
 import type { Troupe } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 import { isListing, type SessionRef } from './list-refresh.ts';
+import { afterFirstPass } from './server-requests.ts';
+import type { Services } from './services.ts';
 
 // One minute: the time a server may take to connect and to list its tools, 30 s each.
 const defaultTimeoutMs = 60_000;

@@ -1,21 +1,21 @@
 /** The methods of a troupe that log in and out. */
 
-import { startDeadline } from '../../actors/host/time-limit.ts';
-import { type Clock, longestTimerMs } from '../domain/clock.ts';
-import type { HostEvent } from '../domain/host/event.ts';
-import type { ServerStatus } from '../domain/host/status.ts';
-import { isRemote, type RemoteSpec, type ServerSpec } from '../domain/server-spec.ts';
-import type { ServerState } from '../domain/server-state.ts';
-import type { DesiredServer } from '../domain/settings.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
-import { argumentsError } from '../domain/user-errors.ts';
-import { refusalAtRest } from './calls/gate.ts';
-import { checkName } from './options/check.ts';
+import { startDeadline } from '../../../actors/host/time-limit.ts';
+import { type Clock, longestTimerMs } from '../../domain/clock.ts';
+import type { HostEvent } from '../../domain/host/event.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import { isRemote, type RemoteSpec, type ServerSpec } from '../../domain/server-spec.ts';
+import type { ServerState } from '../../domain/server-state.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
+import { refusalAtRest } from '../calls/gate.ts';
+// Type-only: loaded late.
+import type { Authorizations } from '../logins/authorizations.ts';
+import { checkName } from '../options/check.ts';
+import type { Troupe, WaitOptions } from '../troupe.ts';
 import { afterFirstPass } from './server-requests.ts';
 import type { Services } from './services.ts';
-import type { Troupe, WaitOptions } from './troupe.ts';
-// Type-only: loaded late.
-import type { Authorizations } from './user/authorizations.ts';
 
 interface LoginPorts {
   readonly send: (event: HostEvent) => void;

@@ -1,14 +1,14 @@
-import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
-import type { Step } from '../domain/plan.ts';
-import type { ReportedProblem } from '../domain/settings.ts';
-import { byServer, decisionsOf, recordsIn } from '../policies/approvals/records.ts';
-import { GroupedMap } from '../policies/grouped-map.ts';
-import { settingsReportOf } from '../settings/settings-report.ts';
+import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
+import type { Step } from '../../domain/plan.ts';
+import type { ReportedProblem } from '../../domain/settings.ts';
+import { byServer, decisionsOf, recordsIn } from '../../policies/approvals/records.ts';
+import { GroupedMap } from '../../policies/grouped-map.ts';
+import { settingsReportOf } from '../../settings/settings-report.ts';
+import { settingsPortsOf } from '../options/settings-ports.ts';
+import { realClock } from '../real-clock.ts';
+import type { TroupeOptions } from '../troupe.ts';
 import { approvableSettings, storedApprovals } from './approvable-settings.ts';
 import { explainedPlan } from './explained-plan.ts';
-import { settingsPortsOf } from './options/settings-ports.ts';
-import { realClock } from './real-clock.ts';
-import type { TroupeOptions } from './troupe.ts';
 
 /** Lists the steps that a troupe with these options would begin with, and what is wrong. Starts nothing. */
 export async function previewPlan(

@@ -1,20 +1,20 @@
-import { environmentOf } from '../../actors/processes/environment.ts';
-import { readSettings } from '../../actors/settings/last-good-settings.ts';
-import { environmentProxy } from '../../actors/transports/http/environment-proxy.ts';
-import { parseProxy } from '../../actors/transports/http/proxy.ts';
-import { authorityVariables } from '../../actors/transports/http/proxy-and-tls.ts';
-import { findExecutable } from '../../actors/values/executable-path.ts';
-import type { RemoteSpec, ServerSpec } from '../domain/server-spec.ts';
-import type { SettingsReport } from '../domain/settings.ts';
-import { reachTextsOf } from '../policies/approvals/values.ts';
-import { referencesIn, type Variables } from '../policies/expand-variables.ts';
-import { oauthTexts } from '../policies/log-in-texts.ts';
-import { proxyVariables } from '../policies/proxy-variables.ts';
-import { isLoopback } from '../policies/secure-url.ts';
-import { isPem } from '../policies/text/pem.ts';
-import { settingsReportOf } from '../settings/settings-report.ts';
-import { settingsPortsOf } from './options/settings-ports.ts';
-import type { TroupeOptions } from './troupe.ts';
+import { environmentOf } from '../../../actors/processes/environment.ts';
+import { readSettings } from '../../../actors/settings/last-good-settings.ts';
+import { environmentProxy } from '../../../actors/transports/http/environment-proxy.ts';
+import { parseProxy } from '../../../actors/transports/http/proxy.ts';
+import { authorityVariables } from '../../../actors/transports/http/proxy-and-tls.ts';
+import { findExecutable } from '../../../actors/values/executable-path.ts';
+import type { RemoteSpec, ServerSpec } from '../../domain/server-spec.ts';
+import type { SettingsReport } from '../../domain/settings.ts';
+import { reachTextsOf } from '../../policies/approvals/values.ts';
+import { referencesIn, type Variables } from '../../policies/expand-variables.ts';
+import { oauthTexts } from '../../policies/log-in-texts.ts';
+import { proxyVariables } from '../../policies/proxy-variables.ts';
+import { isLoopback } from '../../policies/secure-url.ts';
+import { isPem } from '../../policies/text/pem.ts';
+import { settingsReportOf } from '../../settings/settings-report.ts';
+import { settingsPortsOf } from '../options/settings-ports.ts';
+import type { TroupeOptions } from '../troupe.ts';
 
 /** What the enabled servers need of this machine, with the names of the servers. */
 export interface MachineNeeds {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 
-import { endpointOf } from '../../../src/runtime/user/accounts.ts';
+import { endpointOf } from '../../../src/runtime/logins/accounts.ts';
 
 const resource = 'https://db.example.com/mcp';
 const id = { resource, account: null, client: null, reach: null };

@@ -1,9 +1,9 @@
 /** The logins of a troupe, loaded when a remote server may need one. */
 
-import type { SessionPorts } from '../../actors/session/ports.ts';
-import type { SharedPorts } from './shared-ports.ts';
+import type { SessionPorts } from '../../../actors/session/ports.ts';
+import type { SharedPorts } from '../shared-ports.ts';
 // Type-only: loaded late, as below.
-import type { Authorizations, NoteLogin } from './user/authorizations.ts';
+import type { Authorizations, NoteLogin } from './authorizations.ts';
 
 /** Loads the code with the first remote session: it is large, and local servers need none of it. */
 export function lazyLogins(shared: SharedPorts) {
@@ -11,7 +11,7 @@ export function lazyLogins(shared: SharedPorts) {
   let loaded: Authorizations | undefined;
   let note: NoteLogin = () => undefined;
   const load = (): Promise<Authorizations> => {
-    loading ??= import('./user/authorizations.ts').then((it) => {
+    loading ??= import('./authorizations.ts').then((it) => {
       loaded = new it.Authorizations(shared, (login, facts) => note(login, facts));
       return loaded;
     });

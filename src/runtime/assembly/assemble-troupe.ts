@@ -1,42 +1,46 @@
 /** Implements the public `Troupe` on top of its services, from start to stop. */
 
-import type { HostEvent } from '../domain/host/event.ts';
+import type { HostEvent } from '../../domain/host/event.ts';
 import type {
   MemoryUse,
   ServerStatus,
   ServerUsage,
   TroupeSnapshot,
-} from '../domain/host/status.ts';
-import { isUsable } from '../domain/server-state.ts';
-import type { DesiredServer } from '../domain/settings.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
-import { version } from '../domain/version.ts';
-import { serverNamed } from '../policies/admission/server-place.ts';
-import { settingsReportOf } from '../settings/settings-report.ts';
-import { explainedPlan } from './explained-plan.ts';
-import { RecordedInspection } from './inspection.ts';
-import { loginRequests } from './login-requests.ts';
+} from '../../domain/host/status.ts';
+import { isUsable } from '../../domain/server-state.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { version } from '../../domain/version.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
+import { settingsReportOf } from '../../settings/settings-report.ts';
+import { RecordedInspection } from '../inspection.ts';
 import {
   checkHostEvent,
   checkListener,
   checkName,
   checkState,
   isAnotherTry,
-} from './options/check.ts';
-
-import { brokenActor, type TroupeParts } from './root-actor.ts';
+} from '../options/check.ts';
+import { explainedPlan } from '../previews/explained-plan.ts';
+import { brokenActor, type TroupeParts } from '../root-actor.ts';
+import type { ServerView } from '../status/board.ts';
+import { countSessions } from '../status/session-count.ts';
+import { allStatuses, serverHandle, streamable } from '../status/streams.ts';
+import type { Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
+import { isApprovalOrder } from '../user/approvals.ts';
+import {
+  isReadyAgain,
+  presentStatus,
+  waitForRequired,
+  waitForStatus,
+} from '../waits/for-status.ts';
+import { listedAgain } from './list-refresh.ts';
+import { waitUntilListed } from './listed.ts';
+import { loginRequests } from './login-requests.ts';
 import { afterFirstPass, offers, requests } from './server-requests.ts';
 import { createServices, type Services } from './services.ts';
-import type { ServerView } from './status/board.ts';
-import { countSessions } from './status/session-count.ts';
-import { allStatuses, serverHandle, streamable } from './status/streams.ts';
-import type { Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
-import { isApprovalOrder } from './user/approvals.ts';
-import { isReadyAgain, presentStatus, waitForRequired, waitForStatus } from './waits/for-status.ts';
-import { listedAgain } from './waits/list-refresh.ts';
-import { waitUntilListed } from './waits/listed.ts';
 
-export type { TroupeParts } from './root-actor.ts';
+export type { TroupeParts } from '../root-actor.ts';
 
 export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Troupe {
   const services = createServices(options, parts);

@@ -6,11 +6,11 @@ import { isUsable } from '../../domain/server-state.ts';
 import type { ListName } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { refusalAtRest } from '../calls/gate.ts';
-import type { Services } from '../services.ts';
 import type { ServerView } from '../status/board.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
+import type { Services } from './services.ts';
 
 export type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 

@@ -1,26 +1,26 @@
 /** Reports every problem of the settings, as far as reading and looking up programs can tell. */
 
-import { environmentOf } from '../../actors/processes/environment.ts';
-import { readSettings } from '../../actors/settings/last-good-settings.ts';
-import { readEnvFile } from '../../actors/values/env-file.ts';
-import { findExecutable, unexecutableFile } from '../../actors/values/executable-path.ts';
-import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
+import { environmentOf } from '../../../actors/processes/environment.ts';
+import { readSettings } from '../../../actors/settings/last-good-settings.ts';
+import { readEnvFile } from '../../../actors/values/env-file.ts';
+import { findExecutable, unexecutableFile } from '../../../actors/values/executable-path.ts';
+import type { ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
 import {
   type DesiredServer,
   type Problem,
   problemOf,
   type SettingsReport,
-} from '../domain/settings.ts';
-import { isCommandPlain } from '../policies/approvals/command-place.ts';
-import { expandVariables, referencesIn, type Variables } from '../policies/expand-variables.ts';
-import { oauthTexts } from '../policies/log-in-texts.ts';
-import { printableLine } from '../policies/text/printable.ts';
-import { quotedFor } from '../policies/text/quoted.ts';
-import { settingsReportOf, withProblems } from '../settings/settings-report.ts';
-import { settingsPortsOf } from './options/settings-ports.ts';
-import { confinesOf } from './settings-lookups.ts';
+} from '../../domain/settings.ts';
+import { isCommandPlain } from '../../policies/approvals/command-place.ts';
+import { expandVariables, referencesIn, type Variables } from '../../policies/expand-variables.ts';
+import { oauthTexts } from '../../policies/log-in-texts.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { quotedFor } from '../../policies/text/quoted.ts';
+import { settingsReportOf, withProblems } from '../../settings/settings-report.ts';
+import { settingsPortsOf } from '../options/settings-ports.ts';
+import { confinesOf } from '../settings-lookups.ts';
+import type { TroupeOptions } from '../troupe.ts';
 import { strayPaths } from './start-folders.ts';
-import type { TroupeOptions } from './troupe.ts';
 
 const longestShown = 200;
 const longestRemedy = 1_000;

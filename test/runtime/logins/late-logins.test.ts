@@ -7,9 +7,9 @@ import { createCredentialStore } from '../../../actors/stores/credentials.ts';
 import type { RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+import { Authorizations } from '../../../src/runtime/logins/authorizations.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
 import type { SharedPorts } from '../../../src/runtime/shared-ports.ts';
-import { Authorizations } from '../../../src/runtime/user/authorizations.ts';
 
 const loginTimeoutMs = 12_345;
 const refusal = { status: 401, challenge: 'Bearer', sentWith: {} } as const;

@@ -1,6 +1,6 @@
+import { withApiWords } from '../errors/api-words.ts';
+import type { Troupe, TroupeOptions } from '../troupe.ts';
 import { createTroupe as createPlainTroupe } from './create-troupe.ts';
-import { withApiWords } from './errors/api-words.ts';
-import type { Troupe, TroupeOptions } from './troupe.ts';
 
 /**
  * Starts a troupe: reads the settings, starts admitted servers, and keeps

@@ -1,14 +1,14 @@
 /** Reads what approvals are about, for commands that start nothing. */
 
 import { resolve } from 'node:path';
-import { readSettings } from '../../actors/settings/last-good-settings.ts';
-import { createApprovalStore } from '../../actors/stores/approvals.ts';
-import { envFileNamesOf } from '../../actors/values/env-file.ts';
-import { approvedPathOf } from '../../actors/values/executable-path.ts';
-import { createFolderLookup } from '../../actors/values/folder-files.ts';
-import { realClock } from './real-clock.ts';
-import { withEnvFileNames, withExecutables, withFolderFiles } from './settings-lookups.ts';
-import type { TroupeOptions } from './troupe.ts';
+import { readSettings } from '../../../actors/settings/last-good-settings.ts';
+import { createApprovalStore } from '../../../actors/stores/approvals.ts';
+import { envFileNamesOf } from '../../../actors/values/env-file.ts';
+import { approvedPathOf } from '../../../actors/values/executable-path.ts';
+import { createFolderLookup } from '../../../actors/values/folder-files.ts';
+import { realClock } from '../real-clock.ts';
+import { withEnvFileNames, withExecutables, withFolderFiles } from '../settings-lookups.ts';
+import type { TroupeOptions } from '../troupe.ts';
 
 /** Reads the settings, with the programs of commands, the names in files of variables, and the files that package runners read. */
 export async function approvableSettings(

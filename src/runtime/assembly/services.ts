@@ -7,39 +7,44 @@ import {
   createGenerationSets,
   type SessionOwner,
   type SessionTarget,
-} from '../../actors/session/ports.ts';
-import { createSettingsReader } from '../../actors/settings/last-good-settings.ts';
-import { createSpecBook, type SpecBook } from '../../actors/settings/settings-changes.ts';
-import type { TroupeInput } from '../../machines/troupe/troupe.ts';
-import type { FailureKind } from '../domain/failure.ts';
-import type { PluginSource } from '../domain/host/event.ts';
-import type { ServerStatus } from '../domain/host/status.ts';
-import type { PolicyChoice } from '../domain/policy.ts';
-import type { TroupeError } from '../domain/troupe-error.ts';
-import { mergeSettings } from '../settings/merge-settings.ts';
-import { CallDispatcher } from './calls/dispatcher.ts';
-import { Catalogs } from './catalog/catalogs.ts';
-import { unknownServer } from './errors/refused.ts';
-import { Listeners } from './listeners.ts';
-import { lazyLogins } from './logins.ts';
-import { AddedServers } from './options/added-servers.ts';
-import { checkOptions } from './options/check.ts';
-import { embeddingReader } from './options/embedded-servers.ts';
-import { broughtBy, hostPolicy, settingsPortsOf, valueSourceOf } from './options/settings-ports.ts';
-import { createRoot, type TroupeParts } from './root-actor.ts';
-import { ServerRecords } from './server-records.ts';
-import { SessionRegistry } from './session-registry.ts';
-import type { SharedPorts } from './shared-ports.ts';
-import { type RootRef, StatusBoard } from './status/board.ts';
-import { loginNeedOf } from './status/login-need.ts';
-import { stepForInput } from './status/next-step.ts';
-import { BudgetWatch, ProblemList } from './status/problems.ts';
+} from '../../../actors/session/ports.ts';
+import { createSettingsReader } from '../../../actors/settings/last-good-settings.ts';
+import { createSpecBook, type SpecBook } from '../../../actors/settings/settings-changes.ts';
+import type { TroupeInput } from '../../../machines/troupe/troupe.ts';
+import type { FailureKind } from '../../domain/failure.ts';
+import type { PluginSource } from '../../domain/host/event.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { PolicyChoice } from '../../domain/policy.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { mergeSettings } from '../../settings/merge-settings.ts';
+import { CallDispatcher } from '../calls/dispatcher.ts';
+import { Catalogs } from '../catalog/catalogs.ts';
+import { unknownServer } from '../errors/refused.ts';
+import { Listeners } from '../listeners.ts';
+import { lazyLogins } from '../logins/logins.ts';
+import { AddedServers } from '../options/added-servers.ts';
+import { checkOptions } from '../options/check.ts';
+import { embeddingReader } from '../options/embedded-servers.ts';
+import {
+  broughtBy,
+  hostPolicy,
+  settingsPortsOf,
+  valueSourceOf,
+} from '../options/settings-ports.ts';
+import { createRoot, type TroupeParts } from '../root-actor.ts';
+import { ServerRecords } from '../server-records.ts';
+import { SessionRegistry } from '../session-registry.ts';
+import type { SharedPorts } from '../shared-ports.ts';
+import { type RootRef, StatusBoard } from '../status/board.ts';
+import { loginNeedOf } from '../status/login-need.ts';
+import { stepForInput } from '../status/next-step.ts';
+import { BudgetWatch, ProblemList } from '../status/problems.ts';
 
-import type { TroupeOptions } from './troupe.ts';
-import { Approvals } from './user/approvals.ts';
-import { Permissions } from './user/permissions.ts';
-import { Questions } from './user/questions.ts';
-import { TroupeProgress } from './waits/troupe-progress.ts';
+import type { TroupeOptions } from '../troupe.ts';
+import { Approvals } from '../user/approvals.ts';
+import { Permissions } from '../user/permissions.ts';
+import { Questions } from '../user/questions.ts';
+import { TroupeProgress } from '../waits/troupe-progress.ts';
 
 export type Services = ReturnType<typeof createServices>;
 

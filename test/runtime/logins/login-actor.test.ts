@@ -9,7 +9,7 @@ import type {
   StepInput,
   TokenStepDone,
 } from '../../../machines/authorization/setup.ts';
-import { settledToken } from '../../../src/runtime/user/login-actor.ts';
+import { settledToken } from '../../../src/runtime/logins/login-actor.ts';
 
 function started(needsUser: boolean) {
   const events: string[] = [];
