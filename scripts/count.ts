@@ -13,7 +13,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import ts from 'typescript';
+import { codeLines, folderOf } from './code-lines.ts';
 
 const translated =
   /\b(?:mend\w*|whoever|whom|(?:is|are|was) told|nobody|somebody|in vain|anew|looked after)\b/gi;
@@ -71,9 +71,8 @@ function countFile(path: string, text: string): FileCount {
     const found = withoutQuotations(line, isMarkdown).matchAll(translated);
     return [...found].map(([match]) => `${path}:${String(index + 1)}: ${match}`);
   });
-  const folder = /^(?:(?:src|test)\/[^/]+|[^/]+)(?=\/)/.exec(path)?.[0] ?? '.';
   const code = isMarkdown ? 0 : codeLines(path, text);
-  return { path, folder, lines: lines.length, code, matches };
+  return { path, folder: folderOf(path), lines: lines.length, code, matches };
 }
 
 /** In Markdown and comments, quotation marks enclose foreign text; in code, our own strings. */
@@ -81,22 +80,6 @@ function withoutQuotations(line: string, isMarkdown: boolean): string {
   if (isMarkdown && line.startsWith('>')) return '';
   const isProse = isMarkdown || /^\s*(?:\/?\*|\/\/)/.test(line);
   return isProse ? line.replaceAll(/"[^"]*"|“[^”]*”/g, '') : line;
-}
-
-function codeLines(path: string, text: string): number {
-  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const lines = new Set<number>();
-  const visit = (node: ts.Node): void => {
-    if (ts.isJSDoc(node)) return;
-    const children = node.getChildren(source);
-    for (const child of children) visit(child);
-    if (children.length > 0 || node.getWidth(source) === 0) return;
-    const { line: first } = source.getLineAndCharacterOfPosition(node.getStart(source));
-    const { line: last } = source.getLineAndCharacterOfPosition(node.getEnd());
-    for (let line = first; line <= last; line += 1) lines.add(line);
-  };
-  visit(source);
-  return lines.size;
 }
 
 function printSum(name: string, isIncluded: (file: FileCount) => boolean): void {

@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { codeLines, folderOf } from '../../scripts/code-lines.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 // A reader cannot take in more at a glance.
@@ -10,19 +11,39 @@ const others = new Set(['node_modules', 'dist', 'coverage']);
 
 describe('the repository', () => {
   it('has at most 25 files in each folder', () => {
-    const crowded = foldersIn('').filter(({ files }) => files > mostFiles);
+    const crowded = foldersIn('').filter(({ files }) => files.length > mostFiles);
     expect(crowded).toEqual([]);
   });
+
+  it('keeps each folder within its ceiling, which a commit raises with a reason', () => {
+    const ceilings = JSON.parse(text('scripts/ceilings.json')) as Readonly<Record<string, number>>;
+    const sums: Record<string, number> = {};
+    for (const { folder, files } of foldersIn('')) {
+      for (const file of files.filter((name) => /\.(?:[cm]?[jt]sx?)$/u.test(name))) {
+        const place = path.posix.join(folder, file);
+        sums[folderOf(place)] = (sums[folderOf(place)] ?? 0) + codeLines(place, text(place));
+      }
+    }
+    expect(Object.keys(sums).sort()).toEqual(Object.keys(ceilings).sort());
+    const above = Object.entries(sums).filter(([name, lines]) => lines > (ceilings[name] ?? 0));
+    expect(above).toEqual([]);
+  }, 60_000);
 });
 
+function text(file: string): string {
+  return readFileSync(path.join(root, file), 'utf8');
+}
+
 /** Hidden folders belong to tools. */
-function foldersIn(folder: string): readonly { readonly folder: string; readonly files: number }[] {
+function foldersIn(
+  folder: string,
+): readonly { readonly folder: string; readonly files: readonly string[] }[] {
   const entries = readdirSync(path.join(root, folder), { withFileTypes: true });
   const below = entries.filter(
     (entry) => entry.isDirectory() && !entry.name.startsWith('.') && !others.has(entry.name),
   );
   return [
-    { folder, files: entries.filter((entry) => entry.isFile()).length },
+    { folder, files: entries.filter((entry) => entry.isFile()).map(({ name }) => name) },
     ...below.flatMap(({ name }) => foldersIn(path.posix.join(folder, name))),
   ];
 }
