@@ -88,6 +88,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
   #open: OpenSession | undefined;
   /** How the session ends; set when calls may no longer be sent. */
   #ending: Ending | undefined;
+  /** Whether the server broke the connection, which explains an end that no close asked for. */
+  #isBroken = false;
   #reconcileLogLevel: (() => void) | undefined;
 
   constructor(id: SessionId, ports: SessionPorts, report: (fact: WireFact) => void) {
@@ -108,6 +110,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   broke(): void {
+    this.#isBroken = true;
     this.#report({ type: 'wire.broke' });
   }
 
@@ -199,7 +202,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   dispose(): void {
-    this.#withdraw('orderly');
+    this.#withdraw(this.#isBroken ? 'lost' : 'orderly');
     this.#opening.dispose();
   }
 

@@ -2,8 +2,6 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { Clock } from '../../../../src/domain/clock.ts';
-import { realClock } from '../../../../src/runtime/real-clock.ts';
 import {
   type Bench,
   type BenchOptions,
@@ -82,15 +80,9 @@ describe('the closing steps', () => {
 
 describe('a stdio session whose server closes its output but keeps running', () => {
   it('reports the loss immediately and the failure once the process has ended', async () => {
-    let isFrozen = false;
-    const clock: Clock = {
-      ...realClock,
-      setTimeout: (callback, delayMs) =>
-        isFrozen ? undefined : realClock.setTimeout(callback, delayMs),
-    };
-    const session = await opened('mute-on-call', { clock });
+    const session = await opened('mute-on-call');
     const { pid } = session.facts.find(({ type }) => type === 'session.opened') as { pid: number };
-    isFrozen = true;
+    session.holdTimers();
     void session.handle().callTool('echo', {}, callOptions());
     // No timer fires, so only the closed pipe can be the cause.
     await session.next('session.lost');
@@ -99,6 +91,15 @@ describe('a stdio session whose server closes its output but keeps running', () 
     session.send('session.kill');
     await session.next('session.closed');
     expect(isRunning(pid)).toBe(false);
+  });
+
+  it('fails its calls as lost, even if it is ended before the process has', async () => {
+    const session = await opened('mute-on-call');
+    session.holdTimers();
+    const called = session.handle().callTool('echo', {}, callOptions());
+    await session.next('session.lost');
+    session.send('io.dispose');
+    expect(await called).toMatchObject({ failure: { reason: 'crashed', written: true } });
   });
 
   it('is killed while a graceful close is still waiting', async () => {
