@@ -7,11 +7,12 @@ import { describe, expect, it } from 'vitest';
 
 const script = new URL('../../scripts/fuzz.ts', import.meta.url).pathname;
 
-describe('a host whose servers send mutated messages', { timeout: 120_000 }, () => {
+describe('a host whose servers send mutated messages', { timeout: 190_000 }, () => {
   it('lives, settles every call and keeps its neighbour answered', async () => {
     const args = ['--import', 'tsx', script, '--messages', '10000', '--seed', '1'];
     const { stdout } = await promisify(execFile)(process.execPath, args, {
-      timeout: 110_000,
+      // Beyond the limits of the script itself: half a minute each for the start, the messages and the stop.
+      timeout: 180_000,
       killSignal: 'SIGKILL',
     }).catch((failure: { stdout: string }) => failure);
     expect(stdout).toMatch(/0 uncaught, 0 unsettled, 0 unanswered/u);
