@@ -122,9 +122,10 @@ export default defineConfig(({ mode }) => ({
     // Twice CI's cores, because half of the files mostly wait for processes. Those of the production
     // build never wait; they and those on Node 24 run beside other parts.
     maxWorkers: { [xstateProductionMode]: 1, node24: 2 }[mode] ?? 4,
-    // The slowest tests take three seconds alone; a busy machine takes several times as long.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Ends only what hangs: tests wait on events, and the longest start dozens of processes, which
+    // takes twenty seconds, and several times as long on a busy machine.
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
     teardownTimeout: 5_000,
     allowOnly: false,
     passWithNoTests: false,

@@ -29,7 +29,7 @@ function trap(): Place {
   return place;
 }
 
-describe('a server of --stdio', { timeout: 60_000 }, () => {
+describe('a server of --stdio', () => {
   it('is called once, beside servers of settings, which are not read', async () => {
     const place = trap();
     const stdio = ['--stdio', `"${process.execPath}" '${everything}' stdio`];

@@ -190,7 +190,7 @@ describe('troupe check', () => {
     });
   });
 
-  it('starts nothing and leaves no trace', { timeout: 30_000 }, async () => {
+  it('starts nothing and leaves no trace', async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
     const { exitCode, stdout, stderr } = await place.run('check', '--config', place.settings);
@@ -245,7 +245,7 @@ describe('troupe plan', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ problems: [{ key: 'mcpServers.bad.comand' }] });
   });
 
-  it("shows a running troupe's problems", { timeout: 30_000 }, async () => {
+  it("shows a running troupe's problems", async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
     const up = place.start('up', '--config', place.settings);

@@ -39,7 +39,7 @@ async function listeningPort(): Promise<number> {
 }
 
 describe('troupe doctor', () => {
-  it('checks what a healthy machine has, one line each', { timeout: 30_000 }, async () => {
+  it('checks what a healthy machine has, one line each', async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: { ...place.server(), command: 'node' } });
     const { exitCode, stdout } = await place.run('doctor', '--config', place.settings);

@@ -18,7 +18,7 @@ const features = 'demo://resource/static/document/features.md';
 const blob = 'demo://resource/dynamic/blob/1';
 
 // Each starts several processes, one after another, a second each on a busy machine.
-describe('resources and prompts', { timeout: 60_000 }, () => {
+describe('resources and prompts', () => {
   it('are listed, read and filled in by the running troupe', async () => {
     const place = createPlace(cli);
     place.writeSettings({

@@ -20,7 +20,7 @@ const everything = path.join(
 );
 const program = compiledCli();
 // Starts two processes that each load an SDK, possibly on a busy machine.
-const limit = { timeout: 60_000 };
+const limit = { timeout: 180_000 };
 
 /** A project with the reference server under the name `everything`. */
 function placeWithEverything(): Place {

@@ -49,7 +49,7 @@ async function callThrough(...flags: readonly string[]) {
 }
 
 // Starts two processes, possibly on a busy machine.
-const limit = { timeout: 60_000 };
+const limit = { timeout: 180_000 };
 
 it('--telemetry uses the SDK that Node has loaded', limit, async () => {
   const { seen, spans } = await callThrough('--telemetry');

@@ -13,7 +13,7 @@ const fixture = (name: string): string =>
   fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 const program = compiledCli();
 // Starts two processes that each load an SDK, possibly on a busy machine.
-const limit = { timeout: 60_000 };
+const limit = { timeout: 180_000 };
 
 function place(server = 'late-asking-server.mjs'): Place {
   const there = createPlace(program);

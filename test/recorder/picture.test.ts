@@ -62,7 +62,7 @@ describe('the recorded picture', () => {
       const left = world.scripted.troupe.inspection.picture()?.actors;
       expect(left).toMatchObject([{ machine: 'troupe', life: 'done', timers: [] }]);
     }
-  }, 60_000);
+  });
 
   it('reproduces every moment still covered by the ring, and is undefined outside it', async () => {
     for (const seed of [11, 12, 13, 14]) {
@@ -84,7 +84,7 @@ describe('the recorded picture', () => {
       expect(inspection.picture(inspection.last + 1)).toBeUndefined();
       await end(world);
     }
-  }, 60_000);
+  });
 
   it('begins with the current state when attached late', async () => {
     const late = new World({
@@ -109,5 +109,5 @@ describe('the recorded picture', () => {
       expectTrue(late, inspection.picture());
     }
     await end(late);
-  }, 60_000);
+  });
 });

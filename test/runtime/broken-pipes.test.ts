@@ -36,4 +36,4 @@ it('a server that closes its output is replaced only after it exits', async () =
   const starts = told.filter(([state]) => state === 'connecting' || state === 'loadingTools');
   expect(starts.map(([, isBeforeRunning]) => isBeforeRunning)).toContain(false);
   expect(starts.map(([, isBeforeRunning]) => isBeforeRunning)).not.toContain(true);
-}, 60_000);
+});

@@ -74,4 +74,4 @@ it('a handover keeps the old process until the new one is ready and the last cal
   await statusOnce(troupe, ({ predecessor }) => predecessor === undefined);
   expect([isRunning(first), isRunning(after.pid)]).toEqual([false, true]);
   expect(changes).toEqual([]);
-}, 60_000);
+});

@@ -272,5 +272,5 @@ describe.runIf(mayTakeAway)('a settings watch on a system that has run out of wa
     await heard('changed');
     host.stdin.end();
     await heard('over');
-  }, 60_000);
+  });
 });

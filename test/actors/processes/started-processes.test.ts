@@ -199,7 +199,7 @@ describe.runIf(hasProcessTable)('a descendant that dropped its environment and s
     expect(isRunning(escaped)).toBe(true);
     await troupe.stop();
     expect(isRunning(escaped)).toBe(false);
-  }, 60_000);
+  });
 });
 
 function parentOf(pid: number): number {

@@ -204,7 +204,7 @@ describe('a completion script', () => {
   }
 
   // Each line starts a shell and the program twice, half a second each on a busy machine.
-  it('makes bash complete commands, servers, tools and flags', { timeout: 60_000 }, async () => {
+  it('makes bash complete commands, servers, tools and flags', async () => {
     const { folder } = await running();
     const offers = (line: string) => bashOffers(folder, line);
     expect(await offers('troupe rest')).toEqual(['restart']);
@@ -217,7 +217,7 @@ describe('a completion script', () => {
     expect(await offers('troupe up --allow=')).toEqual(['api:eu', 'db', 'data']);
   });
 
-  it('makes bash complete files for arguments that name a file', { timeout: 60_000 }, async () => {
+  it('makes bash complete files for arguments that name a file', async () => {
     const folder = settingsFolder();
     expect(await bashOffers(folder, 'troupe up --config my')).toEqual(['my troupe.json']);
     expect(await bashOffers(folder, 'troupe up --config=my')).toEqual(['my troupe.json']);

@@ -47,12 +47,12 @@ describe.skipIf(process.platform === 'win32')('a command in a deleted folder', (
     const there = ['--project', folder, '--state-dir', path.join(folder, 'state')];
     const { exitCode, stdout } = await runInDeleted(['check', '--config', 'a.json', ...there]);
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining('1 file, 1 server') as string]);
-  }, 30_000);
+  });
 
   it('prints help and its version', async () => {
     expect((await runInDeleted(['--version'])).exitCode).toBe(0);
     expect((await runInDeleted(['--help'])).stdout).toContain('Usage: troupe');
-  }, 30_000);
+  });
 });
 
 describe.skipIf(process.platform === 'win32')('a command with broken folders', () => {
@@ -95,7 +95,7 @@ describe.skipIf(process.platform !== 'linux')('a command with a full output', ()
     const [exitCode] = (await once(child, 'close')) as [number | null];
     expect(exitCode).toBe(2);
     expect(await said).toContain('the output cannot be written (ENOSPC)');
-  }, 30_000);
+  });
 });
 
 describe.skipIf(process.platform === 'win32')('up whose reader is gone', () => {
@@ -109,5 +109,5 @@ describe.skipIf(process.platform === 'win32')('up whose reader is gone', () => {
     child.stdout.destroy();
     const [exitCode] = (await once(child, 'close')) as [number | null];
     expect(exitCode).toBe(141);
-  }, 30_000);
+  });
 });

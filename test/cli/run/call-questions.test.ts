@@ -15,7 +15,7 @@ const everything = fileURLToPath(
   ),
 );
 const program = compiledCli();
-const limit = { timeout: 60_000 };
+const limit = { timeout: 180_000 };
 
 async function asking() {
   const place = createPlace(program);

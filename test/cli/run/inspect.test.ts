@@ -114,7 +114,7 @@ describe('troupe up --inspect', () => {
     const { stderr, created } = await run.finished;
     expect(stderr).toMatch(address);
     expect(created).toMatchObject([{ inspect: true }]);
-  }, 20_000);
+  });
 
   it('exits with an error when the port is taken', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
@@ -156,7 +156,7 @@ describe('troupe up --inspect', () => {
     expect((await named.run.finished).created).toMatchObject([
       { inspect: { journal: path.join(other, 'a.ndjson') } },
     ]);
-  }, 20_000);
+  });
 
   it('refuses to write the journal in place of settings, before anything starts', async () => {
     const folder = temporaryFolder();

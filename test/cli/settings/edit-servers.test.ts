@@ -261,7 +261,7 @@ describe('troupe remove, enable and disable', () => {
 });
 
 describe('an edit beside a running troupe', () => {
-  it('is in effect when the command returns', { timeout: 30_000 }, async () => {
+  it('is in effect when the command returns', async () => {
     const place = createPlace(cli);
     const here = project(place.folder);
     const up = place.start('up');

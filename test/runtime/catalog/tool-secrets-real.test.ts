@@ -64,4 +64,4 @@ it("a tool that contains its server's secret is shown redacted and called unchan
   expect(troupe.tools()[0]).toBe(tool);
   const { result } = await troupe.callServerTool('db', 'query', { token: 'mine' });
   expect(result.content).toEqual([{ type: 'text', text: 'mine' }]);
-}, 120_000);
+});

@@ -113,5 +113,5 @@ describe('the guard in an explanation', () => {
         'otherwise',
       ]),
     );
-  }, 60_000);
+  });
 });

@@ -66,7 +66,7 @@ async function requests(issuer: TestIssuer, count: number): Promise<void> {
   while (issuer.seenAt('/mcp').length < before + count) await issuer.arrives('/mcp');
 }
 
-describe('an expired login', { timeout: 60_000 }, () => {
+describe('an expired login', () => {
   it('is renewed once by twelve processes, at their start and when all meet a 401', async () => {
     const { issuer, host } = await expiredLogin();
     const hosts = Array.from({ length: 12 }, host);

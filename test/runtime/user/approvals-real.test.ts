@@ -65,7 +65,7 @@ function place(): Place {
 }
 
 // Generous, for a loaded machine; all of it waits on events.
-describe('an approved server', { timeout: 60_000 }, () => {
+describe('an approved server', () => {
   it('requires approval when its command resolves to another program', async () => {
     const there = place();
     there.program('second');
