@@ -40,8 +40,9 @@ export function graces(inputMs: number, termMs: number): PolicyOverrides {
 }
 
 const policy = overridePolicy(defaultPolicy, {
-  // Different from every other limit, so that a test can hold one kind of timer.
-  connect: { listTimeoutMs: 6_000 },
+  // Longer than any test that lets the first list wait; different from every other limit, so that a
+  // test can hold one kind of timer.
+  connect: { listTimeoutMs: 26_000 },
   call: { timeoutMs: 5_000 },
   ...graces(1_000, 1_000),
 });
