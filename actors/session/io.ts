@@ -88,8 +88,6 @@ class NetworkSession implements SessionIo, OpeningEvents {
   #open: OpenSession | undefined;
   /** How the session ends; set when calls may no longer be sent. */
   #ending: Ending | undefined;
-  /** Whether the server broke the connection, which explains an end that no close asked for. */
-  #isBroken = false;
   #reconcileLogLevel: (() => void) | undefined;
 
   constructor(id: SessionId, ports: SessionPorts, report: (fact: WireFact) => void) {
@@ -110,7 +108,6 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   broke(): void {
-    this.#isBroken = true;
     this.#report({ type: 'wire.broke' });
   }
 
@@ -202,7 +199,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   dispose(): void {
-    this.#withdraw(this.#isBroken ? 'lost' : 'orderly');
+    this.#withdraw('orderly');
     this.#opening.dispose();
   }
 

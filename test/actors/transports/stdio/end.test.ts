@@ -8,6 +8,7 @@ import {
   callOptions,
   createBench,
   fixtureSpec,
+  graces,
   isRunning,
 } from '../../session/bench.ts';
 
@@ -93,13 +94,11 @@ describe('a stdio session whose server closes its output but keeps running', () 
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('fails its calls as lost, even if it is ended before the process has', async () => {
-    const session = await opened('mute-on-call');
-    session.holdTimers();
+  it('fails its calls as lost when it is killed before it has ended', async () => {
+    const session = await opened('mute-on-call', { policy: graces(20, 20) });
     const called = session.handle().callTool('echo', {}, callOptions());
-    await session.next('session.lost');
-    session.send('io.dispose');
     expect(await called).toMatchObject({ failure: { reason: 'crashed', written: true } });
+    expect((await session.next('session.closed')).failure).toMatchObject({ kind: 'transport' });
   });
 
   it('is killed while a graceful close is still waiting', async () => {
