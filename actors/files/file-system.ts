@@ -43,12 +43,16 @@ export function realFolder(folder: string): string {
 export function homeFolder(
   variables: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
-  const named = [variables['HOME'], variables['USERPROFILE']];
+  const { HOME, USERPROFILE } = variables;
+  return [HOME, USERPROFILE, systemHome()].find((folder) => path.isAbsolute(folder ?? ''));
+}
+
+function systemHome(): string | undefined {
   try {
-    return [...named, homedir()].find((folder) => path.isAbsolute(folder ?? ''));
+    return homedir();
   } catch {
     // The system knows no such user.
-    return named.find((folder) => path.isAbsolute(folder ?? ''));
+    return undefined;
   }
 }
 
