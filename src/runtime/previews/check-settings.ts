@@ -20,7 +20,7 @@ import { settingsReportOf, withProblems } from '../../settings/settings-report.t
 import { settingsPortsOf } from '../options/settings-ports.ts';
 import { confinesOf } from '../settings-lookups.ts';
 import type { TroupeOptions } from '../troupe.ts';
-import { strayPaths } from './start-folders.ts';
+import { strayPathsIn } from './start-folders.ts';
 
 const longestShown = 200;
 const longestRemedy = 1_000;
@@ -34,10 +34,11 @@ export async function checkSettings(options: TroupeOptions): Promise<SettingsRep
   const { env = process.env } = options;
   const ports = settingsPortsOf(options);
   const { settings, specs, files } = await readSettings(ports);
+  const strayPaths = strayPathsIn(files, ports);
   const found = settings.servers.map(async (desired) => {
     const spec = specs.get(desired.generation);
     if (!desired.enabled) return [];
-    const strays = (await strayPaths(desired, files, ports)).map(({ key, message }) =>
+    const strays = (await strayPaths(desired)).map(({ key, message }) =>
       warning(desired, key, message),
     );
     if (spec === undefined || desired.invalid !== undefined) return strays;

@@ -24,26 +24,40 @@ type Ports = Pick<SettingsReaderPorts, 'home' | 'projectRoot'>;
 const longestShown = 200;
 const ownScopes: readonly string[] = ['user', 'managed', 'config'];
 
+/** Finds the stray paths of any server that these files declare. */
+export function strayPathsIn(files: readonly ReadSettingsFile[], ports: Ports) {
+  // The first of two entries with one name counts.
+  const declared = files.map(({ file, scope, parsed: { document } }) => {
+    const servers = document?.servers ?? [];
+    const byName = new Map(servers.toReversed().map((it) => [it.desired.name, it]));
+    return { file, scope, servers, byName };
+  });
+  return async ({ name, source }: DesiredServer): Promise<readonly PlaceWarning[]> => {
+    const { file, scope } = source;
+    const found = declared.find((it) => it.file === file && it.scope === scope);
+    const server = found?.byName.get(name);
+    return server === undefined ? [] : strayPaths(server, found?.servers ?? [], ports);
+  };
+}
+
 /**
  * Lists the relative paths of an own entry that begin elsewhere than in the project: those that begin with a dot, and a
  * script that is not there. What may also be a name counts only if the project has such a file and the other folder none.
  */
-export async function strayPaths(
-  desired: DesiredServer,
-  files: readonly ReadSettingsFile[],
+async function strayPaths(
+  server: ParsedServer,
+  servers: readonly ParsedServer[],
   { projectRoot, home }: Ports,
 ): Promise<readonly PlaceWarning[]> {
-  const { file, scope } = desired.source;
-  const document = files.find((it) => it.file === file && it.scope === scope)?.parsed.document;
-  const server = document?.servers.find((it) => it.desired.name === desired.name);
-  const { spec } = server ?? {};
-  if (server === undefined || spec?.type !== 'stdio' || !ownScopes.includes(scope)) return [];
+  const { spec } = server;
+  const { scope } = server.desired.source;
+  if (spec?.type !== 'stdio' || !ownScopes.includes(scope)) return [];
   const { cwd } = spec;
   if (server.isBesideFile === true) return strayFolder(server, spec, projectRoot);
   if (server.isPlaced !== false || cwd === projectRoot) return [];
   if (!(await exists(cwd))) {
     // Named once, for all that start there.
-    const first = document?.servers.find((it) => it.isPlaced === false && it.desired.enabled);
+    const first = servers.find((it) => it.isPlaced === false && it.desired.enabled);
     return first === server ? [missingHome(cwd)] : [];
   }
   const isStrict = scope !== 'config' || cwd === home;
