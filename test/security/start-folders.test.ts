@@ -158,7 +158,7 @@ describe('a relative path of user settings', () => {
 
   it('is reported by a check where the project may be meant', async () => {
     const here = places();
-    const args = ['.', '../x', '--root=./src', './a b', 'x/y', '-'];
+    const args = ['.', '../x', '--root=./src', './a b', 'x/y', '-', '..'];
     const server = { command: process.execPath, args };
     expect(
       await strays(here, {
@@ -170,6 +170,7 @@ describe('a relative path of user settings', () => {
       ['own.args.1', '${workspaceFolder}/../x'],
       ['own.args.2', '${workspaceFolder}/src'],
       ['own.args.3', '${workspaceFolder}/a b'],
+      ['own.args.6', '${workspaceFolder}/..'],
     ]);
   });
 

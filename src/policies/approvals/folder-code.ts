@@ -13,8 +13,7 @@ import {
   files,
   folderSwitch,
   manifestKeys,
-  nodeLoading,
-  nodeTaking,
+  nodeSwitches,
   plainFiles,
   pythons,
   scriptPrograms,
@@ -54,6 +53,7 @@ const rules: ReadonlyMap<string, Rule> = new Map(
     bunx: (words) => ofPackages(files.bun, words),
     bun: (words) => ofManager(files.bun, words),
     node: ofNode,
+    nodejs: ofNode,
     tsx: (words) => [{ upward: files.typeScript }, ...ofNode(words)],
     'ts-node': (words) => [{ upward: files.typeScript }, ...ofNode(words)],
     uvx: (words) => [{ upward: files.uv }, ...pythonAmong(words)],
@@ -90,7 +90,11 @@ export function folderReadsOf(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): FolderReads | undefined {
-  const found = [...readsIn([command, ...args.slice(0, maxWords)]), ...readsInTexts(command, args)];
+  const found = [
+    ...readsIn([command, ...args.slice(0, maxWords)]),
+    ...readsInTexts(command, args),
+    ...ofNode(wordsOf([env['NODE_OPTIONS'] ?? ''], /[\s"]+/u)),
+  ];
   if (found.length === 0) return undefined;
   const all = (list: (reads: Reads) => readonly string[] | undefined): readonly string[] => [
     ...new Set(found.flatMap((reads) => list(reads) ?? [])),
@@ -129,10 +133,13 @@ function runsWords(program: string): boolean {
 /** A whole command line may be one of the words, as in `--stdio "npx server"`. */
 function readsInTexts(command: string, args: readonly string[]): readonly Reads[] {
   if (elsewhere.test(nameOf(command))) return [];
-  return args
-    .filter((text) => /\S\s+\S/u.test(text))
-    .slice(0, maxRunners)
-    .flatMap((text) => readsIn(wordsOf([text.replace(/^--?[\w-]+=/u, '')])));
+  return (
+    args
+      // A capital begins a sentence, which is no command.
+      .filter((text) => /\S\s+\S/u.test(text) && !/^[A-Z][a-z]*\s/u.test(text))
+      .slice(0, maxRunners)
+      .flatMap((text) => readsIn(wordsOf([text.replace(/^--?[\w-]+=/u, '')])))
+  );
 }
 
 function readsAmong(words: readonly string[]): readonly Reads[] {
@@ -148,9 +155,9 @@ function nameOf(word: string): string {
 }
 
 /** Splits what a shell would split, and more: a word too many only looks for a file that does not exist. */
-function wordsOf(texts: readonly string[]): readonly string[] {
+function wordsOf(texts: readonly string[], between = /[\s;&|()'"`<>=]+/u): readonly string[] {
   return texts
-    .flatMap((text) => text.split(/[\s;&|()'"`<>=]+/u, maxWords))
+    .flatMap((text) => text.split(between, maxWords))
     .filter((word) => word !== '')
     .slice(0, maxWords);
 }
@@ -189,33 +196,42 @@ function ofWrapper(own: readonly string[], words: readonly string[]): readonly R
 
 /** Node finds modules of a bare name from the folder in which it starts. */
 function ofNode(words: readonly string[]): readonly Reads[] {
+  // A word after a switch may be its value or the script, so both are taken for both.
   const at = words.findIndex(
-    (word, index) => !word.startsWith('-') && !nodeTaking.test(words[index - 1] ?? ''),
+    (word, index) =>
+      !word.startsWith('-') && !nodeSwitches.mayTakeNext.test(words[index - 1] ?? ''),
   );
-  const [own, script] = at === -1 ? [words, []] : [words.slice(0, at), words.slice(at)];
-  const modules = own.flatMap((word, index) => {
-    const loading = nodeLoading.exec(word);
-    return loading === null ? [] : (loading[1] ?? own[index + 1] ?? '');
-  });
+  const own = at === -1 ? words : words.slice(0, at);
+  const given = (kind: RegExp): readonly string[] =>
+    own.flatMap((word, index) => {
+      const found = kind.exec(word);
+      return found === null ? [] : (found[1] ?? words[index + 1] ?? '');
+    });
+  const code = given(nodeSwitches.code).filter((text) => /\b(?:require|import)\b/u.test(text));
+  const modules = [...given(nodeSwitches.module), ...code.flatMap(quotedIn)];
+  const script = words.findIndex(
+    (word, index) => (at === -1 || index <= at) && scriptPrograms.has(fileOf(word)),
+  );
+  return [
+    ...ofModules(modules),
+    ...(code.length > 0 ? [{ upward: ['node_modules'] }] : []),
+    ...given(nodeSwitches.variables).map((file) => ({ here: [file] })),
+    ...(own.some((word) => /^--run(?:=|$)/u.test(word)) ? ofPackages(files.npm, [], true) : []),
+    ...(script === -1 ? [] : readsAt(words.slice(script))),
+  ];
+}
+
+function quotedIn(code: string): readonly string[] {
+  return [...code.matchAll(/['"`]([^'"`]+)['"`]/gu)].map(([, text = '']) => text);
+}
+
+function ofModules(modules: readonly string[]): readonly Reads[] {
+  if (!modules.some((name) => /^[#@\w](?!\w*:)/u.test(name))) return [];
   const places = modules
     .flatMap((name) => /^(?:@[\w.~-]+\/)?\w[\w.~-]*(?![\w.~:-])/u.exec(name)?.[0] ?? [])
-    .map((name) => `node_modules/${name}`);
-  const isLoading = modules.some((name) => /^[#@\w](?!\w*:)/u.test(name));
-  return [
-    ...(isLoading
-      ? [
-          {
-            upward: [
-              ...places.flatMap((place) => [place, `${place}.js`, `${place}/package.json`]),
-              ...[...files.typeScript, 'package.json'],
-            ],
-            manifestKeys: manifestKeys.modules,
-          },
-        ]
-      : []),
-    ...(own.some((word) => /^--run(?:=|$)/u.test(word)) ? ofPackages(files.npm, [], true) : []),
-    ...(scriptPrograms.has(fileOf(script[0])) ? readsAt(script) : []),
-  ];
+    .flatMap((name) => ['', '.js', '/package.json'].map((end) => `node_modules/${name}${end}`));
+  const upward = [...places, ...files.typeScript, 'package.json'];
+  return [{ upward, manifestKeys: manifestKeys.modules }];
 }
 
 function fileOf(place = ''): string {

@@ -68,7 +68,8 @@ export const wrapperFiles: Readonly<Record<string, readonly string[]>> = {
     [
       ...['env', 'nice', 'ionice', 'nohup', 'time', 'timeout', 'stdbuf', 'setsid', 'sudo', 'doas'],
       ...['command', 'exec', 'xvfb-run', 'caffeinate', 'corepack', 'conda', 'mamba', 'micromamba'],
-      ...['op', 'strace', 'ltrace', 'wsl', 'systemd-run', 'asdf', 'rustup'],
+      ...['op', 'strace', 'ltrace', 'wsl', 'systemd-run', 'asdf', 'rustup', 'nvm', 'xargs'],
+      ...['tini', 'dumb-init', 'runuser', 'su', 'gosu', 'firejail', 'bwrap', 'unshare', 'taskset'],
       // They serve a server that they start themselves.
       ...['supergateway', 'mcp-proxy', 'mcpo'],
     ].map((name) => [name, []]),
@@ -101,19 +102,23 @@ export const scriptPrograms: ReadonlyMap<string, string> = new Map([
 
 export const shells = /^(?:(?:ba|da|z|k|a|c|tc)?sh|fish|busybox|cmd|powershell|pwsh)$/u;
 
-export const pythons = /^(?:python|pypy)\d*(?:\.\d+)*t?w?$|^py$/u;
+export const pythons = /^(?:python|pypy)\d*(?:\.\d+)*t?w?$|^pyw?$/u;
 
 /** What follows `--` runs in a container or on another machine. */
 export const elsewhere = /^(?:docker|podman|nerdctl|kubectl|oc|ssh|lxc)$/u;
 
 /** Switches of Docker that take a value and come before its command. */
-export const dockerTaking = /^(?:-[cHl]|--(?:config|context|host|log-level|connection|url))$/u;
+export const dockerTaking =
+  /^(?:-[cHl]|--(?:config|context|host|log-level|connection|url|tls(?:cacert|cert|key)))$/u;
 
-/** Switches of Node that load a module, with the module if it is in the same word. */
-export const nodeLoading = /^(?:-r|--(?:require|import|loader|experimental-loader))(?:=(.*))?$/su;
-/** Switches of Node that take the next word. */
-export const nodeTaking =
-  /^(?:-[reCp]|--(?:require|import|loader|experimental-loader|eval|print|conditions|env-file|title|run))$/u;
+/** Switches of Node by what they take: in the same word, or else in the next one. */
+export const nodeSwitches = {
+  module: /^(?:-r|--(?:require|import|loader|experimental-loader))(?:=(.*))?$/su,
+  code: /^(?:-(?:e|p|pe)|--(?:eval|print))(?:=(.*))?$/su,
+  variables: /^--env-file(?:-if-exists)?(?:=(.*))?$/su,
+  // Node has many that take a value, and gets new ones.
+  mayTakeNext: /^(?:-(?:[reCp]|pe)|--[\w-]+)$/u,
+} as const;
 
 /** Switches, variables and commands before the name of a folder. */
 export const folderSwitch =

@@ -132,7 +132,7 @@ function shapeOf(way: string, mayBe: Kind): { readonly isPath: boolean; readonly
 }
 
 function isBare(way: string): boolean {
-  return way === '.' || way === '../..';
+  return way === '.' || way === '..';
 }
 
 /** How to write a path of the project. Literal text holds no reference. */

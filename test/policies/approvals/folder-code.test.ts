@@ -47,6 +47,14 @@ describe('a package runner', () => {
     ['node --import=@my/good server.js', 'node_modules/@my/good/package.json'],
     ['node -r #good server.js', 'package.json'],
     ['node --run good', 'package.json', 'node_modules/.bin/'],
+    ['node --disable-warning ExperimentalWarning -r good /server.js', 'node_modules/good'],
+    ['node --unhandled-rejections strict --import good /server.js', 'node_modules/good'],
+    ['node --env-file=.env /server.js', '.env'],
+    ['node --env-file-if-exists sub/.env /server.js', 'sub/.env'],
+    ['node --eval=require("good")', 'node_modules', 'node_modules/good'],
+    ['nodejs -r good /server.js', 'node_modules/good'],
+    ['pyw -m good', 'good.py'],
+    ['docker --tlscacert ca.pem compose up', 'compose.yaml'],
     ['tsx /server.ts', 'tsconfig.json'],
     ['ts-node -r good /server.ts', 'node_modules/good'],
     ['poetry run good', 'pyproject.toml', '.venv/bin/good'],
@@ -81,9 +89,32 @@ describe('a package runner', () => {
     'strace -f npx good',
     'wsl npx good',
     'systemd-run --user npx good',
+    'tini -s -- npx good',
+    'dumb-init npx good',
+    'runuser -u me npx good',
+    'xargs npx good',
+    'firejail npx good',
+    'nvm exec 20 npx good',
     'sh -c node /npm/bin/npx-cli.js good',
   ])('is found in %s', (line) => {
     expect(all(line)).toContain('.npmrc');
+  });
+
+  it('is found in code and in options that Node gets as text', () => {
+    const code = 'const a = require("good"); import(`@my/other`)';
+    const expected = ['node_modules', 'node_modules/good', 'node_modules/@my/other/package.json'];
+    for (const word of ['-e', '-pe', '--print'])
+      expect(folderReadsOf('node', [word, code])?.upward).toEqual(expect.arrayContaining(expected));
+    const options = (text: string) =>
+      folderReadsOf('/bin/server', ['x'], { NODE_OPTIONS: text })?.upward ?? [];
+    for (const text of ['-r good', '--no-warnings --require "good"', '"--import=good"'])
+      expect(options(text)).toContain('node_modules/good');
+    expect(options('--max-old-space-size=100')).toEqual([]);
+  });
+
+  it('is not found in a sentence', () => {
+    for (const text of ['Make sure that it is short.', 'Go to the shop.'])
+      expect(folderReadsOf('my-server', ['--prompt', text])).toBeUndefined();
   });
 
   it('is found in the text for a shell', () => {
