@@ -75,7 +75,7 @@ export class ClientQuestions implements QuestionClient {
 
 // A forgotten one counts as another client of its user.
 const maxClients = 256;
-// More programs than one user runs; no user's requests make another's clients forgotten.
+// More programs than one user runs; a user's requests first make their own clients forgotten.
 const maxClientsOfUser = 32;
 
 /** The clients without a session, by their user's token and what their requests say of them. */

@@ -223,6 +223,19 @@ describe('a relative path of user settings', () => {
     expect(await strays(here, { own: { command: process.execPath, args, env } })).toEqual([]);
     const placed = { command: process.execPath, args: ['./x'], cwd: here.folder };
     expect(await strays(here, { placed })).toEqual([]);
+    const line = (text: string) => ({
+      command: text.split(' ')[0],
+      args: text.split(' ').slice(1),
+    });
+    const code = {
+      shell: { command: 'bash', args: ['-lc', 'node /abs/server.js'] },
+      module: line('python3 -sm http.server'),
+      title: line('node --title my.app /abs/s.js'),
+      container: line('docker run -i --rm mcp/filesystem . ./x'),
+      name: { ...line('npx -y server'), env: { GOOGLE_CLOUD_PROJECT: 'src' } },
+    };
+    mkdirSync(path.join(here.clone, 'src'), { recursive: true });
+    expect(await strays(here, code)).toEqual([]);
   });
 
   it('is reported for a named file elsewhere, unless the file has what it names', async () => {

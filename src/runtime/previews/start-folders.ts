@@ -9,7 +9,7 @@ import type {
 import type { StdioSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import { scriptAt } from '../../settings/entry/folder-words.ts';
+import { argsHere, scriptAt } from '../../settings/entry/folder-words.ts';
 import { projectPath } from '../../settings/entry/places.ts';
 import type { ParsedServer } from '../../settings/entry/server-entry.ts';
 
@@ -108,14 +108,14 @@ interface PlacedText {
 }
 
 // What such a variable holds is a path, even a single word.
-const placeNames = /(?:^|_)(?:PATH|DIR|DIRECTORY|FOLDER|ROOT|FILE|CWD|WORKSPACE|PROJECT)$/iu;
+const placeNames = /(?:^|_)(?:PATH|DIR|DIRECTORY|FOLDER|ROOT|FILE|CWD)$/iu;
 
-function textsOf({ command, args, env }: StdioSpec): readonly PlacedText[] {
-  const script = scriptAt(command, args);
-  const words = args.map((text, at): PlacedText => {
+function textsOf(spec: StdioSpec): readonly PlacedText[] {
+  const script = scriptAt(spec.command, spec.args);
+  const words = argsHere(spec).map((text, at): PlacedText => {
     return { key: `args.${at}`, text, mayBe: at === script ? 'script' : 'argument' };
   });
-  const values = Object.entries(env).map(([name, text]): PlacedText => {
+  const values = Object.entries(spec.env).map(([name, text]): PlacedText => {
     return { key: `env.${name}`, text, mayBe: placeNames.test(name) ? 'place' : 'value' };
   });
   return [...words, ...values];

@@ -20,12 +20,18 @@ export function dependsOnFolder(spec: StdioSpec): boolean {
   if (mayBePath(command) && /[\\/]/u.test(command)) return true;
   if (Object.values(env).some(mayBePath)) return true;
   if (used === undefined) return runsFolder(command, args) || args.some(mayBePath);
+  if (used.runner.of === 'image') return argsHere(spec).some(mayBePath);
   const packages = packagesIn(used.args, used.runner);
-  if (used.runner.of !== 'image')
-    return used.args.some((word) => !isNamed(word, packages) && mayBePath(word));
-  // What follows the image is read in the container.
+  return used.args.some((word) => !isNamed(word, packages) && mayBePath(word));
+}
+
+/** The arguments without those after an image, which are read in the container. */
+export function argsHere({ command, args }: StdioSpec): readonly string[] {
+  const used = packageRunnerOf(command, args);
+  if (used?.runner.of !== 'image') return args;
+  const packages = packagesIn(used.args, used.runner);
   const end = used.args.findIndex((word) => packages.includes(word));
-  return used.args.slice(0, end === -1 ? undefined : end).some(mayBePath);
+  return end === -1 ? args : args.slice(0, end - used.args.length);
 }
 
 /** Whether a command runs what its folder holds, such as a Python module or a script. */
@@ -60,7 +66,8 @@ export function scriptAt(command: string, args: readonly string[]): number {
   const at = args.findIndex(
     (word, index) =>
       !/^-|^run$/u.test(word) &&
-      !/^(?:-[rIWX]|--(?:require|import|loader))$/u.test(args[index - 1] ?? ''),
+      !/^(?:-[rIWX]|--(?:require|import|loader|title))$/u.test(args[index - 1] ?? ''),
   );
-  return /^-(?:[mcep]|-eval|-print)$/u.test(args[at - 1] ?? '') ? -1 : at;
+  // Code or a module follows, perhaps behind other letters, as in `bash -lc`.
+  return /^-(?:[a-z]*[mcep]|-eval|-print|command)$/iu.test(args[at - 1] ?? '') ? -1 : at;
 }
