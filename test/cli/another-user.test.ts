@@ -12,7 +12,6 @@ const program = compiledCli();
 const nobodyId = '65534';
 const isPossible = process.platform === 'linux' && process.getuid?.() === 0;
 const whyNot = 'only root on Linux may become another user';
-const patience = 60_000;
 
 /** Runs a program as an unprivileged user, from stdin because that user may not read this folder. */
 async function asNobody(source: string, ...words: readonly string[]): Promise<unknown> {
@@ -105,7 +104,7 @@ async function startUp(): Promise<{ place: Place; url: string }> {
   return { place, url: stdout.trim() };
 }
 
-describe('another user on this machine', { timeout: patience }, () => {
+describe('another user on this machine', () => {
   it('cannot read or write the state or use the socket', async ({ skip }) => {
     skip(!isPossible, whyNot);
     const { place } = await startUp();

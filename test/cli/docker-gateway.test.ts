@@ -7,7 +7,6 @@ import { createPlace } from './cli-process.ts';
 import { compiledCli } from './compiled-cli.ts';
 
 // Each test starts several Node processes one after another, a second each on a busy machine.
-const patience = 30_000;
 const cli = compiledCli();
 
 async function start(mode: 'ok' | 'noCommand' | 'noDaemon') {
@@ -18,7 +17,7 @@ async function start(mode: 'ok' | 'noCommand' | 'noDaemon') {
   return { docker, place, config: ['--config', place.settings] };
 }
 
-describe("the command line with Docker's gateway", { timeout: patience }, () => {
+describe("the command line with Docker's gateway", () => {
   it('shows it as dormant, calls it, shows it as ready and stops it', async () => {
     const { docker, place, config } = await start('ok');
     const up = place.start('up', ...config);

@@ -9,7 +9,6 @@ import { createPlace } from './cli-process.ts';
 import { cliFromSources, compiledCli } from './compiled-cli.ts';
 
 // Each test starts two or three Node processes one after another, a second each on a busy machine.
-const patience = 30_000;
 const everything = fileURLToPath(
   new URL(
     '../../node_modules/@modelcontextprotocol/server-everything/dist/index.js',
@@ -19,7 +18,7 @@ const everything = fileURLToPath(
 
 const cli = compiledCli();
 
-describe('the command line with real servers', { timeout: patience }, () => {
+describe('the command line with real servers', () => {
   it('runs from source', async () => {
     const place = createPlace(cliFromSources);
     place.writeSettings({ db: place.server() });

@@ -18,7 +18,6 @@ import { fencesOf, root } from './documents.ts';
 const page = readFileSync(path.join(root, 'docs/login.md'), 'utf8');
 const cli = compiledCli();
 // Up to six processes, one after another, a second each on a busy machine.
-const patience = 60_000;
 
 /** The text below a heading. */
 function sectionOf(heading: string): string {
@@ -103,7 +102,7 @@ function reader(more: Record<string, string> = {}) {
   };
 }
 
-describe('docs/login.md', { timeout: patience }, () => {
+describe('docs/login.md', () => {
   it('leads to a server that registers clients itself', async () => {
     const issuer = await issuerWith();
     const user = reader();

@@ -54,7 +54,6 @@ vi.mock('../../machines/troupe/troupe.ts', async (original) => {
 });
 
 // Real processes on a loaded machine; every wait is for an event.
-const patience = 20_000;
 const fixture = new URL('../fixtures/stdio-server.mjs', import.meta.url).pathname;
 
 /** A step of the session's I/O that is held before it begins or after it is done. */
@@ -428,6 +427,5 @@ describe.each(Object.entries(ends))("a session's abrupt end %s", (_, end) => {
       expect(await answer).toMatchObject({ name: 'TroupeError' });
       await peer.gone();
     },
-    patience,
   );
 });

@@ -18,7 +18,6 @@ import { ended, isRunning } from '../actors/session/bench.ts';
 import { compiledProgram } from '../support/compiled-program.ts';
 
 // A host, a launcher and its server: three Node processes, one after another.
-const patience = 40_000;
 const hostProgram = compiledProgram('test/fixtures/hosts/killable-host.ts');
 
 const serverFile = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
@@ -109,7 +108,7 @@ async function allEnded(pids: readonly number[]): Promise<void> {
   await Promise.all(pids.map((pid) => ended(pid)));
 }
 
-describe.runIf(process.platform === 'linux')("a host's processes", { timeout: patience }, () => {
+describe.runIf(process.platform === 'linux')("a host's processes", () => {
   it.each(['SIGKILL', 'SIGTERM', 'SIGSEGV'] as const)(
     'exit with their guardian after the host ends by %s',
     async (signal) => {
@@ -174,7 +173,7 @@ describe.runIf(process.platform === 'linux')("a host's processes", { timeout: pa
   });
 });
 
-describe.runIf(process.platform === 'linux')('a host', { timeout: patience }, () => {
+describe.runIf(process.platform === 'linux')('a host', () => {
   const killPatch = fileURLToPath(new URL('../fixtures/hosts/kill-at-spawn.mjs', import.meta.url));
 
   // First the guardian, then the server: at no moment is there a server without a guardian.
@@ -230,9 +229,7 @@ describe.runIf(process.platform === 'linux')('two troupes in one process', () =>
       stateDir,
     });
 
-  it('have their own guardian and registry and end independently', {
-    timeout: patience,
-  }, async () => {
+  it('have their own guardian and registry and end independently', async () => {
     const [one, two] = [create(), create()];
     await Promise.all([one.waitFor('db', 'ready'), two.waitFor('db', 'ready')]);
     expect(guardiansOf(process.pid)).toHaveLength(2);

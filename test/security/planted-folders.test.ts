@@ -20,7 +20,6 @@ import type { Troupe, TroupeOptions } from '../../src/runtime/troupe.ts';
 
 const server = path.resolve('test/fixtures/stdio-server.mjs');
 // Generous, for a loaded machine; all of it waits on events.
-const patience = { timeout: 120_000 };
 
 interface Clone {
   readonly project: string;
@@ -265,7 +264,7 @@ const waitingFor = (...folderFiles: readonly string[]) => ({
   hasRun: false,
 });
 
-describe('a server of the user’s own that starts in a clone', patience, () => {
+describe('a server of the user’s own that starts in a clone', () => {
   it.each(realWays)(
     'does not start before an approval names %s',
     async (_, entry, plant, listed) => {
@@ -296,7 +295,7 @@ describe('a server of the user’s own that starts in a clone', patience, () => 
 
 const plantProgram = (there: Clone): void => there.program('node_modules/.bin/good-server');
 
-describe('a server of the user’s own that starts a package runner', patience, () => {
+describe('a server of the user’s own that starts a package runner', () => {
   it('starts where nothing decides for it, and not once something does', async () => {
     const there = clone();
     there.plant('package.json', JSON.stringify({ name: 'clone', dependencies: {} }));
@@ -387,7 +386,7 @@ function hosted(there: Clone, good: Readonly<Record<string, unknown>>): Troupe {
   return troupe;
 }
 
-describe('a command that gives a value, and is a package runner', patience, () => {
+describe('a command that gives a value, and is a package runner', () => {
   it('does not run in a clone before an approval names what it reads', async () => {
     const there = clone();
     plantProgram(there);
@@ -421,7 +420,7 @@ describe('a command that gives a value, and is a package runner', patience, () =
   });
 });
 
-describe('a server of the clone that starts a package runner', patience, () => {
+describe('a server of the clone that starts a package runner', () => {
   it('is bound to the files that its approval names', async () => {
     const there = clone();
     there.plant('.npmrc', 'fund=false\n');

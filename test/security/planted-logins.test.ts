@@ -11,7 +11,6 @@ import type { Echo, IssuerSettings } from '../support/issuer/settings.ts';
 import { leaksIn, secretsOf, type Texts, textsBelow, watchedTroupe } from './login-outputs.ts';
 
 const waits = { timeoutMs: 10_000 };
-const patience = 60_000;
 
 async function issuerWith(settings: Partial<IssuerSettings> = {}): Promise<TestIssuer> {
   const issuer = await startTestIssuer(settings);
@@ -43,128 +42,116 @@ function expectNoLeaks(shown: Texts, secrets: ReadonlySet<string>, atLeast: numb
   expect(leaksIn(shown, secrets)).toEqual([]);
 }
 
-it(
-  'secrets of a login, a renewal, a step-up and a logout appear nowhere',
-  async () => {
-    const issuer = await issuerWith({
-      authMethods: ['client_secret_post'],
-      scopes: { resource: ['read'], issuer: ['read', 'write'] },
-      toolScopes: { change: ['write'] },
-      dpop: 'nonce',
-    });
-    const stateDir = temporaryFolder();
-    const { troupe, note, shown, addresses } = watchedTroupe(
-      issuer,
-      { db: { url: issuer.server } },
-      { stateDir },
-    );
-    await troupe.login('db', waits);
-    issuer.book.expireAccess();
-    await troupe.callServerTool('db', 'echo', {});
-    await troupe.callServerTool('db', 'change', {}).catch(note);
-    await troupe.login('db', waits);
-    await troupe.callServerTool('db', 'change', {});
-    const secrets = secretsOf(issuer, stateDir);
-    // The search finds what is where it may be.
-    const kept = textsBelow(path.join(stateDir, 'credentials'));
-    expect(leaksIn({ kept }, secrets).length).toBeGreaterThan(3);
-    expect(leaksIn({ addresses: addresses.join(' ') }, secrets)).toHaveLength(2);
-    await troupe.logout('db');
-    expectNoLeaks(await shown(), new Set([...secrets, ...secretsOf(issuer, stateDir)]), 10);
-    expect(issuer.counts).toMatchObject({ codes: 2, redemptions: 1 });
-    expect(existsSync(path.join(stateDir, 'journal.ndjson'))).toBe(true);
-  },
-  patience,
-);
+it('secrets of a login, a renewal, a step-up and a logout appear nowhere', async () => {
+  const issuer = await issuerWith({
+    authMethods: ['client_secret_post'],
+    scopes: { resource: ['read'], issuer: ['read', 'write'] },
+    toolScopes: { change: ['write'] },
+    dpop: 'nonce',
+  });
+  const stateDir = temporaryFolder();
+  const { troupe, note, shown, addresses } = watchedTroupe(
+    issuer,
+    { db: { url: issuer.server } },
+    { stateDir },
+  );
+  await troupe.login('db', waits);
+  issuer.book.expireAccess();
+  await troupe.callServerTool('db', 'echo', {});
+  await troupe.callServerTool('db', 'change', {}).catch(note);
+  await troupe.login('db', waits);
+  await troupe.callServerTool('db', 'change', {});
+  const secrets = secretsOf(issuer, stateDir);
+  // The search finds what is where it may be.
+  const kept = textsBelow(path.join(stateDir, 'credentials'));
+  expect(leaksIn({ kept }, secrets).length).toBeGreaterThan(3);
+  expect(leaksIn({ addresses: addresses.join(' ') }, secrets)).toHaveLength(2);
+  await troupe.logout('db');
+  expectNoLeaks(await shown(), new Set([...secrets, ...secretsOf(issuer, stateDir)]), 10);
+  expect(issuer.counts).toMatchObject({ codes: 2, redemptions: 1 });
+  expect(existsSync(path.join(stateDir, 'journal.ndjson'))).toBe(true);
+});
 
-it(
-  'secrets of a login on another device appear nowhere',
-  async () => {
-    const token = (answer: object) => ('user_code' in answer ? { ...answer, interval: 0 } : answer);
-    const issuer = await issuerWith({
-      authMethods: ['client_secret_post'],
-      offersDevice: true,
-      tamper: { token },
-      dpop: 'nonce',
-    });
-    const stateDir = temporaryFolder();
-    const { troupe, note, shown, addresses } = watchedTroupe(
-      issuer,
-      { db: { url: issuer.server } },
-      { stateDir },
-    );
-    const login = () => troupe.login('db', { ...waits, device: true });
-    await login();
-    issuer.book.expireAccess();
-    await troupe.callServerTool('db', 'echo', {});
-    for (const at of ['/token', '/device']) {
-      echoing(issuer, at, refusal);
-      await login().catch(note);
-    }
-    const texts = await shown();
-    const codes = addresses.map((each) => new URL(each).searchParams.get('user_code') ?? '');
-    expect(codes).toHaveLength(2);
-    expectNoLeaks(texts, new Set([...codes, ...secretsOf(issuer, stateDir)]), 8);
-    expect(issuer.seen.some(({ form }) => form.has('device_code'))).toBe(true);
-    expect(texts['errors']).toContain('you sent [redacted]');
-  },
-  patience,
-);
+it('secrets of a login on another device appear nowhere', async () => {
+  const token = (answer: object) => ('user_code' in answer ? { ...answer, interval: 0 } : answer);
+  const issuer = await issuerWith({
+    authMethods: ['client_secret_post'],
+    offersDevice: true,
+    tamper: { token },
+    dpop: 'nonce',
+  });
+  const stateDir = temporaryFolder();
+  const { troupe, note, shown, addresses } = watchedTroupe(
+    issuer,
+    { db: { url: issuer.server } },
+    { stateDir },
+  );
+  const login = () => troupe.login('db', { ...waits, device: true });
+  await login();
+  issuer.book.expireAccess();
+  await troupe.callServerTool('db', 'echo', {});
+  for (const at of ['/token', '/device']) {
+    echoing(issuer, at, refusal);
+    await login().catch(note);
+  }
+  const texts = await shown();
+  const codes = addresses.map((each) => new URL(each).searchParams.get('user_code') ?? '');
+  expect(codes).toHaveLength(2);
+  expectNoLeaks(texts, new Set([...codes, ...secretsOf(issuer, stateDir)]), 8);
+  expect(issuer.seen.some(({ form }) => form.has('device_code'))).toBe(true);
+  expect(texts['errors']).toContain('you sent [redacted]');
+});
 
-it(
-  'secrets that the issuer and the server repeat in their failures appear nowhere',
-  async () => {
-    const issuer = await issuerWith({ authMethods: ['client_secret_basic'] });
-    const stateDir = temporaryFolder();
-    const { troupe, note, shown } = watchedTroupe(
-      issuer,
-      { db: { url: issuer.server, policy: { startup: { maxAttempts: 1 } } } },
-      { stateDir },
-    );
-    const secrets = new Set<string>();
-    const login = () => troupe.login('db', waits).catch(note);
-    const call = () => troupe.callServerTool('db', 'echo', {}).catch(note);
-    /** Calls would wait for the issuer. */
-    const outage = async (): Promise<void> => {
-      const over = new AbortController();
-      const waiting = troupe.callServerTool('db', 'echo', {}, { signal: over.signal }).catch(note);
-      await troupe.waitFor('db', 'backingOff', waits);
-      over.abort();
-      await waiting;
-    };
-    const rounds: readonly (readonly [string, Echo, () => Promise<unknown>])[] = [
-      ['/authorize', refusal, login],
-      ['/token', refusal, login],
-      ['/token', { ...refusal, error: 'invalid_client', status: 401 }, login],
-      ['/mcp', { echo: 'rpc', status: 200 }, call],
-      ['/mcp', { echo: 'page', status: 500 }, call],
-      ['/mcp', { echo: 'page', status: 403 }, call],
-      ['/mcp', { echo: 'page', status: 401, error: 'invalid_token' }, call],
-      ['/token', { ...refusal, status: 500 }, outage],
-      ['/token', { ...refusal, error: 'invalid_grant' }, call],
-    ];
-    for (const [at, fault, act] of rounds) {
-      if (act !== login) {
-        issuer.settings.faults.clear();
-        await troupe.login('db', waits);
-        if (at === '/token') issuer.book.expireAccess();
-      }
-      echoing(issuer, at, fault);
-      await act();
-      for (const secret of secretsOf(issuer, stateDir)) secrets.add(secret);
+it('secrets that the issuer and the server repeat in their failures appear nowhere', async () => {
+  const issuer = await issuerWith({ authMethods: ['client_secret_basic'] });
+  const stateDir = temporaryFolder();
+  const { troupe, note, shown } = watchedTroupe(
+    issuer,
+    { db: { url: issuer.server, policy: { startup: { maxAttempts: 1 } } } },
+    { stateDir },
+  );
+  const secrets = new Set<string>();
+  const login = () => troupe.login('db', waits).catch(note);
+  const call = () => troupe.callServerTool('db', 'echo', {}).catch(note);
+  /** Calls would wait for the issuer. */
+  const outage = async (): Promise<void> => {
+    const over = new AbortController();
+    const waiting = troupe.callServerTool('db', 'echo', {}, { signal: over.signal }).catch(note);
+    await troupe.waitFor('db', 'backingOff', waits);
+    over.abort();
+    await waiting;
+  };
+  const rounds: readonly (readonly [string, Echo, () => Promise<unknown>])[] = [
+    ['/authorize', refusal, login],
+    ['/token', refusal, login],
+    ['/token', { ...refusal, error: 'invalid_client', status: 401 }, login],
+    ['/mcp', { echo: 'rpc', status: 200 }, call],
+    ['/mcp', { echo: 'page', status: 500 }, call],
+    ['/mcp', { echo: 'page', status: 403 }, call],
+    ['/mcp', { echo: 'page', status: 401, error: 'invalid_token' }, call],
+    ['/token', { ...refusal, status: 500 }, outage],
+    ['/token', { ...refusal, error: 'invalid_grant' }, call],
+  ];
+  for (const [at, fault, act] of rounds) {
+    if (act !== login) {
+      issuer.settings.faults.clear();
+      await troupe.login('db', waits);
+      if (at === '/token') issuer.book.expireAccess();
     }
-    issuer.settings.faults.clear();
-    await troupe.login('db', waits);
+    echoing(issuer, at, fault);
+    await act();
     for (const secret of secretsOf(issuer, stateDir)) secrets.add(secret);
-    echoing(issuer, '/revoke', { ...refusal, status: 500 });
-    await troupe.logout('db').catch(note);
-    const texts = await shown();
-    expectNoLeaks(texts, secrets, 30);
-    // The echoes arrived, without their secrets.
-    expect(texts['errors']?.match(/you sent \[redacted\]/gu)?.length).toBeGreaterThan(3);
-  },
-  patience,
-);
+  }
+  issuer.settings.faults.clear();
+  await troupe.login('db', waits);
+  for (const secret of secretsOf(issuer, stateDir)) secrets.add(secret);
+  echoing(issuer, '/revoke', { ...refusal, status: 500 });
+  await troupe.logout('db').catch(note);
+  const texts = await shown();
+  expectNoLeaks(texts, secrets, 30);
+  // The echoes arrived, without their secrets.
+  expect(texts['errors']?.match(/you sent \[redacted\]/gu)?.length).toBeGreaterThan(3);
+});
 
 it.each<readonly [string, Partial<IssuerSettings>, object]>([
   [
@@ -203,34 +190,30 @@ it.each<readonly [string, Partial<IssuerSettings>, object]>([
     { clients: [{ id: 'robot', method: 'none' }], workloads: ['planted-workload-7731ab'] },
     { grant: 'workload', clientId: 'robot', assertion: '${WORKLOAD}' },
   ],
-])(
-  '%s that obtains tokens appears nowhere',
-  async (_, settings, oauth) => {
-    const issuer = await issuerWith(settings);
-    const stateDir = temporaryFolder();
-    const { troupe, note, shown } = watchedTroupe(
-      issuer,
-      { db: { url: issuer.server, oauth, policy: { startup: { maxAttempts: 1 } } } },
-      {
-        stateDir,
-        env: {
-          SECRET: 'planted secret+of/robot',
-          KEY: keys.pem,
-          ID_TOKEN: 'planted-id-token-5f02d1',
-          WORKLOAD: 'planted-workload-7731ab',
-          ISSUER: issuer.origin,
-        },
+])('%s that obtains tokens appears nowhere', async (_, settings, oauth) => {
+  const issuer = await issuerWith(settings);
+  const stateDir = temporaryFolder();
+  const { troupe, note, shown } = watchedTroupe(
+    issuer,
+    { db: { url: issuer.server, oauth, policy: { startup: { maxAttempts: 1 } } } },
+    {
+      stateDir,
+      env: {
+        SECRET: 'planted secret+of/robot',
+        KEY: keys.pem,
+        ID_TOKEN: 'planted-id-token-5f02d1',
+        WORKLOAD: 'planted-workload-7731ab',
+        ISSUER: issuer.origin,
       },
-    );
-    await troupe.waitFor('db', 'ready', waits);
-    for (const fault of [refusal, { ...refusal, status: 401, error: 'invalid_client' }]) {
-      issuer.book.expireAccess();
-      for (const at of ['/token', '/idp/token']) echoing(issuer, at, fault);
-      await troupe.callServerTool('db', 'echo', {}).catch(note);
-      await troupe.login('db', waits).catch(note);
-    }
-    const secrets = secretsOf(issuer, stateDir);
-    expectNoLeaks(await shown(), new Set([...secrets, ...keys.pemLines]), 3);
-  },
-  patience,
-);
+    },
+  );
+  await troupe.waitFor('db', 'ready', waits);
+  for (const fault of [refusal, { ...refusal, status: 401, error: 'invalid_client' }]) {
+    issuer.book.expireAccess();
+    for (const at of ['/token', '/idp/token']) echoing(issuer, at, fault);
+    await troupe.callServerTool('db', 'echo', {}).catch(note);
+    await troupe.login('db', waits).catch(note);
+  }
+  const secrets = secretsOf(issuer, stateDir);
+  expectNoLeaks(await shown(), new Set([...secrets, ...keys.pemLines]), 3);
+});

@@ -15,7 +15,6 @@ import { compiledCli } from '../compiled-cli.ts';
 import { runCliHere, startCliHere, temporaryFolder } from '../run-cli.ts';
 
 // Each test starts two or three Node processes one after another, a second each on a busy machine.
-const patience = 30_000;
 
 const cli = compiledCli();
 
@@ -47,7 +46,7 @@ function linesOf({ stdout }: { stdout: string }): readonly unknown[] {
     .map((line) => JSON.parse(line) as unknown);
 }
 
-describe('a login from the command line', { timeout: patience }, () => {
+describe('a login from the command line', () => {
   it('is stored for the next troupe, is listed without its tokens, and ends with a logout', async () => {
     const issuer = await issuerWith();
     const place = placeWith(issuer);

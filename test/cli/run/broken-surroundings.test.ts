@@ -38,7 +38,6 @@ describe.skipIf(process.platform === 'win32')('a command in a deleted folder', (
       );
       expect([exitCode, stdout]).toEqual([2, '']);
     },
-    30_000,
   );
 
   it('runs with an absolute --project, where relative paths then start', async () => {
@@ -63,25 +62,21 @@ describe.skipIf(process.platform === 'win32')('a command with broken folders', (
     ['up', 'HOME', '/FILE', 2, /create the folder .+ \(ENOTDIR\); choose/],
     ['up', 'XDG_DATA_HOME', '/FILE', 2, /\(ENOTDIR\); choose another/],
     ['doctor', 'TMPDIR', '/FILE/x', 0, /set TMPDIR to a folder/],
-  ])(
-    '%s ends with a sentence: %s=%s',
-    async (command, name, value, code, sentence) => {
-      const folder = temporaryFolder();
-      writeFileSync(path.join(folder, 'FILE'), '');
-      const broken = value.startsWith('/') ? `${folder}${value}` : value;
-      const child = spawn(process.execPath, [...program.words, command], {
-        cwd: folder,
-        env: { PATH: process.env['PATH'], HOME: folder, [name]: broken },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      const said = Promise.all([text(child.stdout), text(child.stderr)]);
-      const [exitCode] = (await once(child, 'close')) as [number | null];
-      const lines = (await said).join('');
-      expect([exitCode, lines]).toEqual([code, expect.stringMatching(sentence) as string]);
-      expect(lines).not.toMatch(/^\s+at /mu);
-    },
-    30_000,
-  );
+  ])('%s ends with a sentence: %s=%s', async (command, name, value, code, sentence) => {
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, 'FILE'), '');
+    const broken = value.startsWith('/') ? `${folder}${value}` : value;
+    const child = spawn(process.execPath, [...program.words, command], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], HOME: folder, [name]: broken },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const said = Promise.all([text(child.stdout), text(child.stderr)]);
+    const [exitCode] = (await once(child, 'close')) as [number | null];
+    const lines = (await said).join('');
+    expect([exitCode, lines]).toEqual([code, expect.stringMatching(sentence) as string]);
+    expect(lines).not.toMatch(/^\s+at /mu);
+  });
 });
 
 describe.skipIf(process.platform !== 'linux')('a command with a full output', () => {

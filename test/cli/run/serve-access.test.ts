@@ -16,7 +16,6 @@ import { runCliHere, temporaryFolder } from '../run-cli.ts';
 const cli = compiledCli();
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 // Each test starts several Node processes one after another, a second each on a busy machine.
-const patience = 60_000;
 
 async function issuerWith(settings: Partial<IssuerSettings> = {}): Promise<TestIssuer> {
   const issuer = await startTestIssuer(settings);
@@ -29,7 +28,7 @@ async function addressOf(run: CliProcess): Promise<URL> {
   return new URL(address);
 }
 
-describe('troupe serve --auth oauth', { timeout: patience }, () => {
+describe('troupe serve --auth oauth', () => {
   it('lets another troupe log in and call', async () => {
     const issuer = await issuerWith({ signingKeys: [createSigningKey('key-1')] });
     const there = createPlace(cli);
@@ -120,7 +119,7 @@ describe('troupe serve --auth oauth', { timeout: patience }, () => {
 });
 
 describe.each(['auto', 'legacy'] as const)('troupe serve over stdio (%s)', (mode) => {
-  it('asks its host to open the page of a login', { timeout: patience }, async () => {
+  it('asks its host to open the page of a login', async () => {
     const issuer = await issuerWith();
     const place = createPlace(cli);
     place.writeSettings({ db: { url: issuer.server } });
