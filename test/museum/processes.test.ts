@@ -92,6 +92,8 @@ describe('a local server', () => {
       const stopped = troupe.stop();
       for (let step = 0; step < 50; step += 1) {
         await turn();
+        // Two graces of two seconds have passed; the system may take its time over the kill.
+        while (step === 45 && isRunning(pid)) await turn();
         clock.advanceBy(100);
       }
       // Its timers do not fire any more: only a process that ends resolves this.

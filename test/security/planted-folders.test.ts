@@ -308,9 +308,9 @@ describe('a server of the user’s own that starts a package runner', () => {
     there.plant('uv.toml', 'index-url = "http://evil.example"');
     troupe.send({ type: 'server.restart', server: 'good' });
     expect(await waiting(there, troupe)).toEqual(waitingFor('uv.toml'));
-    expect(troupe.status('good')?.lastError?.message).toContain(
-      'The folder of "uvx" has uv.toml, which was not approved',
-    );
+    // Unless the settings were read again before the start, which then was not tried.
+    const refusal = 'The folder of "uvx" has uv.toml, which was not approved';
+    expect(troupe.status('good')?.lastError?.message ?? refusal).toContain(refusal);
 
     // It is watched while the server waits.
     rmSync(path.join(there.project, 'uv.toml'));

@@ -4,6 +4,7 @@
  * shell, a `node_modules` with another `good`, or a `python -m` module of that name.
  */
 
+import { isBuiltin } from 'node:module';
 import { isRecord } from '../is-record.ts';
 import { parsedJson } from '../parsed-json.ts';
 import { programOf } from './package-runner.ts';
@@ -207,25 +208,32 @@ function ofNode(words: readonly string[]): readonly Reads[] {
       const found = kind.exec(word);
       return found === null ? [] : (found[1] ?? words[index + 1] ?? '');
     });
-  const code = given(nodeSwitches.code).filter((text) => /\b(?:require|import)\b/u.test(text));
-  const modules = [...given(nodeSwitches.module), ...code.flatMap(quotedIn)];
+  const code = given(nodeSwitches.code).filter((text) => loads.test(text));
+  const modules = [...given(nodeSwitches.module), ...code.flatMap(loadedBy)];
+  const isComputed = code.some((text) => loads.test(text.replace(loadsNamed, '')));
   const script = words.findIndex(
     (word, index) => (at === -1 || index <= at) && scriptPrograms.has(fileOf(word)),
   );
   return [
     ...ofModules(modules),
-    ...(code.length > 0 ? [{ upward: ['node_modules'] }] : []),
+    ...(isComputed ? [{ upward: ['node_modules'] }] : []),
     ...given(nodeSwitches.variables).map((file) => ({ here: [file] })),
     ...(own.some((word) => /^--run(?:=|$)/u.test(word)) ? ofPackages(files.npm, [], true) : []),
     ...(script === -1 ? [] : readsAt(words.slice(script))),
   ];
 }
 
-function quotedIn(code: string): readonly string[] {
-  return [...code.matchAll(/['"`]([^'"`]+)['"`]/gu)].map(([, text = '']) => text);
+const loads = /\b(?:require|import)\b/u;
+/** A load that names its module, unlike `require(name)`. */
+const loadsNamed =
+  /\b(?:require\s*\(|import(?:\s*\(|\b[^;'"`()]*))\s*(['"`])([^'"`$]*)\1(?=\s*(?:[);]|$))/gmu;
+
+function loadedBy(code: string): readonly string[] {
+  return [...code.matchAll(loadsNamed)].flatMap((found) => found.slice(2));
 }
 
-function ofModules(modules: readonly string[]): readonly Reads[] {
+function ofModules(named: readonly string[]): readonly Reads[] {
+  const modules = named.filter((name) => !isBuiltin(name));
   if (!modules.some((name) => /^[#@\w](?!\w*:)/u.test(name))) return [];
   const places = modules
     .flatMap((name) => /^(?:@[\w.~-]+\/)?\w[\w.~-]*(?![\w.~:-])/u.exec(name)?.[0] ?? [])

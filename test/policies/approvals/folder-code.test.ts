@@ -51,7 +51,8 @@ describe('a package runner', () => {
     ['node --unhandled-rejections strict --import good /server.js', 'node_modules/good'],
     ['node --env-file=.env /server.js', '.env'],
     ['node --env-file-if-exists sub/.env /server.js', 'sub/.env'],
-    ['node --eval=require("good")', 'node_modules', 'node_modules/good'],
+    ['node --eval=require("good")', 'node_modules/good'],
+    ['node --eval=require(name)', 'node_modules'],
     ['nodejs -r good /server.js', 'node_modules/good'],
     ['pyw -m good', 'good.py'],
     ['docker --tlscacert ca.pem compose up', 'compose.yaml'],
@@ -102,9 +103,15 @@ describe('a package runner', () => {
 
   it('is found in code and in options that Node gets as text', () => {
     const code = 'const a = require("good"); import(`@my/other`)';
-    const expected = ['node_modules', 'node_modules/good', 'node_modules/@my/other/package.json'];
+    const expected = ['node_modules/good', 'node_modules/@my/other/package.json'];
+    const readBy = (text: string, word = '-e') => folderReadsOf('node', [word, text])?.upward ?? [];
     for (const word of ['-e', '-pe', '--print'])
-      expect(folderReadsOf('node', [word, code])?.upward).toEqual(expect.arrayContaining(expected));
+      expect(readBy(code, word)).toEqual(expect.arrayContaining(expected));
+    expect(readBy(code)).not.toContain('node_modules');
+    const own = 'import { a } from "fs"\nimport("fs"); require("node:fs").read(file, "utf8")';
+    expect(readBy(own)).toEqual([]);
+    for (const computed of ['other', '"go" + "od"', '"good" || other', '`${other}`'])
+      expect(readBy(`require(${computed})`)).toContain('node_modules');
     const options = (text: string) =>
       folderReadsOf('/bin/server', ['x'], { NODE_OPTIONS: text })?.upward ?? [];
     for (const text of ['-r good', '--no-warnings --require "good"', '"--import=good"'])
