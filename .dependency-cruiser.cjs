@@ -13,24 +13,33 @@ const faces = 'src/gateway|src/cli|src/adapters|src/testing|visualizations/serve
 /** Folder by folder: the only folders of ours that it may import. */
 const allowed = [
   { folder: '^src/domain/', name: 'domain', may: ['^src/domain/'] },
-  { folder: '^src/policies/', name: 'policies', may: ['^src/(policies|domain)/'] },
-  { folder: '^src/settings/', name: 'settings', may: ['^src/(settings|domain|policies)/'] },
-  { folder: '^machines/', name: 'machines', may: ['^machines/', '^src/(domain|policies)/'] },
+  { folder: '^src/protocol/', name: 'protocol', may: ['^src/(protocol|domain)/'] },
+  { folder: '^src/policies/', name: 'policies', may: ['^src/(policies|protocol|domain)/'] },
+  {
+    folder: '^src/settings/',
+    name: 'settings',
+    may: ['^src/(settings|domain|protocol|policies)/'],
+  },
+  {
+    folder: '^machines/',
+    name: 'machines',
+    may: ['^machines/', '^src/(domain|protocol|policies)/'],
+  },
   {
     folder: '^actors/',
     name: 'actors',
-    // The settings actor parses text with src/config; machines as types only, see below.
-    may: ['^actors/', '^src/(domain|policies|settings)/', '^machines/'],
+    // The settings actor parses text with src/settings; machines as types only, see below.
+    may: ['^actors/', '^src/(domain|protocol|policies|settings)/', '^machines/'],
   },
   {
     folder: '^src/recorder/',
     name: 'recorder',
-    may: ['^src/(recorder|domain|policies)/', '^machines/', '^actors/'],
+    may: ['^src/(recorder|domain|protocol|policies)/', '^machines/', '^actors/'],
   },
   {
     folder: '^src/runtime/',
     name: 'runtime',
-    may: ['^src/(runtime|recorder|domain|policies|settings)/', '^machines/', '^actors/'],
+    may: ['^src/(runtime|recorder|domain|protocol|policies|settings)/', '^machines/', '^actors/'],
   },
   {
     folder: '^visualizations/(?!server/)',
@@ -94,9 +103,9 @@ module.exports = {
     },
     {
       name: 'pure-folders-touch-no-system',
-      comment: 'Machines, domain and policies reach no file, process, network or clock.',
+      comment: 'Machines, domain and protocol reach no file, process, network or clock.',
       severity: 'error',
-      from: { path: '^(machines|src/domain)/' },
+      from: { path: '^(machines|src/domain|src/protocol)/' },
       to: { dependencyTypes: ['core'] },
     },
     {

@@ -19,6 +19,7 @@ export type {
   ResourceResult,
 } from './domain/catalog.ts';
 export type { Clock } from './domain/clock.ts';
+export { parseJson, writeJson } from './domain/data/exact-json.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { ApprovalRequest } from './domain/host/approval.ts';
 export type * from './domain/host/embedded.ts';
@@ -166,7 +167,6 @@ export type {
 export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
-export { parseJson, writeJson } from './policies/exact-json.ts';
 export type { ToolMatch } from './policies/tools/search.ts';
 export { createTroupe } from './runtime/assembly/embedded-troupe.ts';
 export * from './runtime/catalog/tool-pair.ts';

@@ -5,7 +5,7 @@
  * none of a challenge that follows one of another scheme.
  */
 
-import { defined } from '../../src/policies/defined.ts';
+import { defined } from '../../src/domain/data/defined.ts';
 
 export interface Challenge {
   readonly scheme: 'Bearer' | 'DPoP';

@@ -2,7 +2,7 @@
 
 import { constants, createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto';
 
-import { isRecord } from '../../src/policies/is-record.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import { jsonOf } from './metadata.ts';
 import { refused } from './outcome.ts';
 

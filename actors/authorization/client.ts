@@ -11,8 +11,8 @@ import {
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client';
 
-import { defined } from '../../src/policies/defined.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
+import { defined } from '../../src/domain/data/defined.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import { clientAssertion, type SigningKey } from './client-assertion.ts';
 import type { Discovered } from './discovery.ts';

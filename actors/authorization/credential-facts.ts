@@ -3,7 +3,7 @@
 import type { DpopSession } from '@modelcontextprotocol/client';
 
 import type { TokenFacts } from '../../src/domain/authorization.ts';
-import { defined } from '../../src/policies/defined.ts';
+import { defined } from '../../src/domain/data/defined.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { StoredCredential } from '../stores/credentials-record.ts';
 import { otherResource } from '../transports/http/addresses.ts';

@@ -18,7 +18,7 @@ import type {
   TokenStepDone,
 } from '../../machines/authorization/setup.ts';
 import type { AuthorizationFailure, Refusal } from '../../src/domain/authorization.ts';
-import { defined } from '../../src/policies/defined.ts';
+import { defined } from '../../src/domain/data/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';

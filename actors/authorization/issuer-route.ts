@@ -3,7 +3,7 @@
 import type { JsonWebKey } from 'node:crypto';
 
 import type { CredentialId } from '../../src/domain/authorization.ts';
-import { defined } from '../../src/policies/defined.ts';
+import { defined } from '../../src/domain/data/defined.ts';
 import type { Reach } from '../transports/http/proxy-and-tls.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import type { StoredClient } from './client.ts';

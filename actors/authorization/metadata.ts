@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
-import { isRecord } from '../../src/policies/is-record.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import { addressOf } from '../transports/connection/failure.ts';
 import { assertAvailable, type IssuerAccess, permittedUrl } from './login-fetch.ts';
 import { quoted, refused } from './outcome.ts';

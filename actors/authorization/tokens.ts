@@ -9,7 +9,7 @@
 import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
-import { isRecord } from '../../src/policies/is-record.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import { secretsOf } from '../../src/policies/text/redact.ts';
 import { addressOf } from '../transports/connection/failure.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';

@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import type { TelemetryProviders, TraceContext } from '../../src/domain/host/telemetry.ts';
 import { version } from '../../src/domain/version.ts';
-import { isTracePart } from '../../src/policies/calls/request-meta.ts';
+import { isTracePart } from '../../src/protocol/meta.ts';
 
 /** The API's context, which is passed along but never read here. */
 export interface TraceScope {

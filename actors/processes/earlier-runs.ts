@@ -17,9 +17,9 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { parsedJson } from '../../src/domain/data/parsed-json.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import { parsedJson } from '../../src/policies/parsed-json.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { codeOf, makeFolders } from '../files/file-system.ts';
 import { cgroupNameOf } from './cgroups.ts';
 import { endLeftovers } from './guardian.ts';

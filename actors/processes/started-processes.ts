@@ -15,8 +15,8 @@ import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { codeOf } from '../files/file-system.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';

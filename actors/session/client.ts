@@ -16,11 +16,11 @@ import type {
 } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
-import { methodNotFound } from '../../src/domain/rpc-code.ts';
 import type { EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
+import { methodNotFound } from '../../src/protocol/rpc-codes.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { AnsweredError, ProtocolFault } from '../transports/connection/errors.ts';
 import { takeRequestId } from './calls/requests.ts';

@@ -5,10 +5,10 @@
  */
 
 import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/client';
-import { methodNotFound, unsupportedVersion } from '../../src/domain/rpc-code.ts';
+import { keepNumbers } from '../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import type { ServerProfile } from '../../src/domain/session.ts';
-import { keepNumbers } from '../../src/policies/exact-json.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
+import { methodNotFound, unsupportedVersion } from '../../src/protocol/rpc-codes.ts';
 import {
   AnsweredError,
   ProtocolFault,

@@ -1,5 +1,6 @@
 /** The I/O of one session: its connection, client, lists and calls. */
 
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ClassifyRule } from '../../src/domain/policy.ts';
 import type { LogStream } from '../../src/domain/server-log.ts';
@@ -18,7 +19,6 @@ import type {
 } from '../../src/domain/session.ts';
 import { asLoss, classifyFailure, endsSession } from '../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../src/policies/failures/explaining-line.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
 import type { Connection, Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf } from '../transports/connection/failure.ts';

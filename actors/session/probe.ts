@@ -8,8 +8,8 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { methodNotFound } from '../../src/domain/rpc-code.ts';
 import type { ProbeAnswer } from '../../src/domain/session.ts';
+import { methodNotFound } from '../../src/protocol/rpc-codes.ts';
 import { describeError } from '../transports/connection/failure.ts';
 import type { MessageStages } from '../transports/connection/stages.ts';
 import type { Client } from './client.ts';

@@ -8,8 +8,8 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
 import {
   type DockerFinding,

@@ -1,7 +1,7 @@
 /** Settings that the host or its plugins pass as objects. */
 
-import { unwritablePart } from '../../src/policies/exact-json.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
+import { unwritablePart } from '../../src/domain/data/exact-json.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { DocumentOrigin } from '../../src/settings/entry/server-entry.ts';
 import {
   type ParsedSettings,

@@ -5,11 +5,11 @@
  * vanished keeps its content for two seconds and then counts as deleted.
  */
 
+import { defined } from '../../src/domain/data/defined.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { HostRule } from '../../src/domain/host/rule.ts';
 import type { PolicyChoice } from '../../src/domain/policy.ts';
 import { isFolderScope, type Problem, type Scope } from '../../src/domain/settings.ts';
-import { defined } from '../../src/policies/defined.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { quotedFor } from '../../src/policies/text/quoted.ts';
 import { dockerGatewayChoice, dockerGatewaySource } from '../../src/settings/docker-gateway.ts';
 import type { FolderFault } from '../../src/settings/entry/places.ts';

@@ -12,7 +12,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
-import { parsedJson } from '../../src/policies/parsed-json.ts';
+import { parsedJson } from '../../src/domain/data/parsed-json.ts';
 import { codeOf, createWhole, makeFolders } from '../files/file-system.ts';
 import {
   hasProcessTable,

@@ -4,11 +4,10 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
+import { parseJson, unwritablePart, writeJson } from '../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
-import { parseJson, unwritablePart, writeJson } from '../../src/policies/exact-json.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { SettingError } from '../values/target.ts';
 import {

@@ -5,9 +5,8 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type RawData, WebSocket } from 'ws';
-
+import { printableLine } from '../../src/domain/data/printable.ts';
 import { version } from '../../src/domain/version.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
 import { withinTime } from '../host/time-limit.ts';
 import {

@@ -5,8 +5,8 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { type BriefAnswer, runBriefly } from '../processes/run-briefly.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 

@@ -1,14 +1,13 @@
 /** Reads a local server's file of variables, in dotenv format. */
 
 import { parseEnv } from 'node:util';
-
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { StdioSpec, ValueRules } from '../../src/domain/server-spec.ts';
 import {
   decidesWhatRuns,
   isPlainVariable,
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { homeFolder, realFolder } from '../files/file-system.ts';
 import { isWithin } from '../files/path-within.ts';
 import { readTextFile } from '../files/text-file.ts';

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import type { FolderFile } from '../../src/domain/settings.ts';
 import {
@@ -14,7 +15,6 @@ import {
   folderReadsOf,
 } from '../../src/policies/approvals/folder-code.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { codeOf, homeFolder, readPlain, realFolder } from '../files/file-system.ts';
 import { isWithin, pathWithin, type ResolvedPath } from '../files/path-within.ts';
 import { SettingError } from './setting-error.ts';

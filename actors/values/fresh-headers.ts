@@ -4,8 +4,8 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -1,10 +1,10 @@
 /** Reads the headers that a program prints or the host provides. */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ValueCommand } from '../../src/domain/server-spec.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { reservedHeaders } from '../../src/settings/entry/rules.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { SettingError } from './setting-error.ts';

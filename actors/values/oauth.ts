@@ -6,12 +6,12 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 
 import type { Grant } from '../../src/domain/authorization.ts';
+import { defined } from '../../src/domain/data/defined.ts';
 import type {
   OAuthSpec,
   SignatureAlgorithm,
   TokenEndpointAuthMethod,
 } from '../../src/domain/server-spec.ts';
-import { defined } from '../../src/policies/defined.ts';
 import { isLoopback, secureUrlFault } from '../../src/policies/secure-url.ts';
 import { SettingError } from './setting-error.ts';
 

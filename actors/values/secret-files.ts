@@ -1,12 +1,12 @@
 /** Reads the files with a client's key or a workload's token. Tokens are rotated, so no text is kept. */
 
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
   type FoundValues,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { readTextFile } from '../files/text-file.ts';
 import { SettingError, unexpandable } from './setting-error.ts';
 

@@ -7,6 +7,7 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Missing } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { AskForInput } from '../../src/domain/input.ts';
@@ -29,7 +30,6 @@ import {
   type Variables,
 } from '../../src/policies/expand-variables.ts';
 import { oauthTexts } from '../../src/policies/log-in-texts.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';

@@ -1,14 +1,13 @@
 /** Resolves a process's variables, working folder and environment. */
 
 import { stat } from 'node:fs/promises';
-
+import { defined } from '../../src/domain/data/defined.ts';
 import {
   type RemoteSpec,
   type ServerSpec,
   type StdioSpec,
   tlsKeys,
 } from '../../src/domain/server-spec.ts';
-import { defined } from '../../src/policies/defined.ts';
 import {
   expandVariables,
   type FoundValues,

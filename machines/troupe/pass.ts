@@ -4,6 +4,7 @@
  */
 
 import type { ExtractEvent } from 'xstate';
+import { defined } from '../../src/domain/data/defined.ts';
 import {
   type AdmittedServer,
   type LiveServer,
@@ -14,7 +15,6 @@ import {
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
 import { placeOf, serverNamed } from '../../src/policies/admission/server-place.ts';
-import { defined } from '../../src/policies/defined.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import {
   type DueHandover,

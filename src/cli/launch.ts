@@ -5,8 +5,8 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import envPaths from 'env-paths';
+import { defined } from '../domain/data/defined.ts';
 import { settingsError, usageError } from '../domain/user-errors.ts';
-import { defined } from '../policies/defined.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
 

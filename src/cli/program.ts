@@ -1,7 +1,7 @@
 /** The command line: commands, common flags and exit codes. */
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { printableLine } from '../policies/text/printable.ts';
+import { printableLine } from '../domain/data/printable.ts';
 import { withDashes } from './add-words.ts';
 import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, type FlagDefinition, nameOf } from './command.ts';

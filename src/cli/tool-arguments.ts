@@ -3,12 +3,12 @@
  * the schema stay text.
  */
 
+import { isJsonNumber, numberTextAt, parseJson, setNumberText } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { parsedJson } from '../domain/data/parsed-json.ts';
+import { printableLine } from '../domain/data/printable.ts';
 import { argumentsError } from '../domain/user-errors.ts';
-import { isJsonNumber, numberTextAt, parseJson, setNumberText } from '../policies/exact-json.ts';
-import { isRecord } from '../policies/is-record.ts';
-import { parsedJson } from '../policies/parsed-json.ts';
 import { closestName } from '../policies/text/closest-name.ts';
-import { printableLine } from '../policies/text/printable.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 export type ToolArguments = Readonly<Record<string, unknown>>;

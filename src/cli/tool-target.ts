@@ -1,8 +1,8 @@
 /** Finds server and tool in the words of a command: `SERVER TOOL …`, `SERVER.TOOL …` or `SERVER/TOOL …`. */
 
+import { printableLine } from '../domain/data/printable.ts';
 import { usageError } from '../domain/user-errors.ts';
 import { closestName } from '../policies/text/closest-name.ts';
-import { printableLine } from '../policies/text/printable.ts';
 
 export interface ToolTarget {
   readonly server: string;

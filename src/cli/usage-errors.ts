@@ -1,10 +1,10 @@
 /** Rewrites commander's errors in our style. */
 
 import type { CommanderError } from 'commander';
+import { printableLine } from '../domain/data/printable.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
 import { usageError } from '../domain/user-errors.ts';
 import { namesMeant } from '../policies/text/closest-name.ts';
-import { printableLine } from '../policies/text/printable.ts';
 
 /** Enough for a sentence with two paths. */
 const longestMessage = 1_000;

@@ -5,9 +5,9 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { printableLine } from '../domain/data/printable.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { argumentsError } from '../domain/user-errors.ts';
-import { printableLine } from '../policies/text/printable.ts';
 import type { CallReport, Troupe } from '../runtime/troupe.ts';
 
 type Item = Readonly<Record<string, unknown>>;

@@ -9,12 +9,12 @@ import {
   LOG_LEVEL_META_KEY,
   type Server,
 } from '@modelcontextprotocol/server';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
 import type { Question, QuestionKind } from '../domain/question.ts';
-import { traceContextIn } from '../policies/calls/request-meta.ts';
-import { keepNumbers } from '../policies/exact-json.ts';
-import { isRecord } from '../policies/is-record.ts';
+import { traceContextIn } from '../protocol/meta.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
 import type { RequestContext } from './fast-call.ts';

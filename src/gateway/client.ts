@@ -13,10 +13,10 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { keepNumbers } from '../policies/exact-json.ts';
-import { isRecord } from '../policies/is-record.ts';
 import {
   type ClientIdentity,
   ClientRequests,

@@ -1,7 +1,7 @@
 /** Messages that a client can miss: its servers' log lines, and its calls' progress. */
 
-import { isRecord } from '../policies/is-record.ts';
-import { parsedJson } from '../policies/parsed-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { parsedJson } from '../domain/data/parsed-json.ts';
 
 // Changes of lists and resources are not included: a client that misses one keeps stale data.
 const notes: ReadonlySet<unknown> = new Set(['notifications/message', 'notifications/progress']);

@@ -12,8 +12,13 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 
-import { graftNumbers, holdsNumberTexts, numberTextAt, parseJson } from '../policies/exact-json.ts';
-import { isRecord } from '../policies/is-record.ts';
+import {
+  graftNumbers,
+  holdsNumberTexts,
+  numberTextAt,
+  parseJson,
+} from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 
 type Handler = ReturnType<Server['_wrapHandler']>;
 

@@ -7,7 +7,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ServerContext } from '@modelcontextprotocol/server';
 
-import { isRecord } from '../policies/is-record.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import type { Answer } from './held-calls.ts';
 
 /** The part of a request's context that a call uses. */

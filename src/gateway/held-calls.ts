@@ -6,6 +6,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../domain/clock.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import type {
   Question,
   QuestionAnswer,
@@ -13,7 +14,6 @@ import type {
   SamplingResult,
 } from '../domain/question.ts';
 import type { CallProgress } from '../domain/session.ts';
-import { isRecord } from '../policies/is-record.ts';
 
 /** A question for a client, in the form of the protocol. */
 interface InputRequest {

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../../actors/host/slow-readers.ts';
-import { writeJson } from '../policies/exact-json.ts';
+import { writeJson } from '../domain/data/exact-json.ts';
 import { isNoteEvent } from './droppable-messages.ts';
 import { chunkWithoutMarks } from './exact-numbers.ts';
 import type { LightAnswer } from './http-sessions.ts';

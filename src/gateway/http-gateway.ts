@@ -12,8 +12,8 @@ import {
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
 import { httpListener, type RequestTimeouts, requestTimeouts } from '../../actors/host/listener.ts';
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient, sessionlessClients } from './client.ts';
 import { ignore } from './client-requests.ts';

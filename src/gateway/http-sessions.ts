@@ -10,7 +10,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 
-import { isRecord } from '../policies/is-record.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import { GatewayClient } from './client.ts';
 import { cancelledBy, type LightCall, plainRequestIn } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';

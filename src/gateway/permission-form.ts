@@ -1,13 +1,13 @@
 /** Asks a client's user, by a form, whether a call may be sent. */
 
+import { writeJson } from '../domain/data/exact-json.ts';
+import { printableLine, spelledOutWithin } from '../domain/data/printable.ts';
 import {
   type PermissionAnswer,
   type PermissionRequest,
   permissionAnswers,
 } from '../domain/permission.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
-import { writeJson } from '../policies/exact-json.ts';
-import { printableLine, spelledOutWithin } from '../policies/text/printable.ts';
 
 // Enough to recognize a name or a description.
 const maxShownLength = 400;

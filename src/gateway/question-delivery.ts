@@ -4,6 +4,7 @@
  * server, and with the next one when that call ends first.
  */
 
+import { isRecord } from '../domain/data/is-record.ts';
 import type {
   Question,
   QuestionAnswer,
@@ -11,7 +12,6 @@ import type {
   QuestionHandler,
 } from '../domain/question.ts';
 import { digestOf } from '../policies/fingerprint.ts';
-import { isRecord } from '../policies/is-record.ts';
 import type { HeldCall } from './held-calls.ts';
 
 interface CallInFlight {

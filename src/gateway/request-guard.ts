@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { declaresJson, foreignRequest, readBody } from '../../actors/host/http-server.ts';
 import { structureOf } from '../../actors/transports/connection/messages.ts';
-import { parseJson } from '../policies/exact-json.ts';
+import { parseJson } from '../domain/data/exact-json.ts';
 import type { ProtectedResourceOptions } from './oauth/protected-resource.ts';
 
 export interface AccessRules {

@@ -3,7 +3,7 @@
  * its resources, even when their servers reconnect.
  */
 
-import { isRecord } from '../policies/is-record.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import type { Gateway } from './gateway.ts';
 
 // The runtime's own limit for a server.

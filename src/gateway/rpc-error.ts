@@ -1,9 +1,9 @@
 /** Reports failures to clients: as the result of a call, or as a JSON-RPC error. */
 
 import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { printableLine } from '../domain/data/printable.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { keepNumbers } from '../policies/exact-json.ts';
-import { printableLine } from '../policies/text/printable.ts';
 
 export const invalidParams = -32_602;
 

@@ -3,10 +3,10 @@
 import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/server';
 
 import type { ExposedInstructions } from '../domain/catalog.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { printableLine, printableText } from '../domain/data/printable.ts';
 import type { ServerProfile } from '../domain/session.ts';
 import { version } from '../domain/version.ts';
-import { isRecord } from '../policies/is-record.ts';
-import { printableLine, printableText } from '../policies/text/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 export interface GatewayIdentity {

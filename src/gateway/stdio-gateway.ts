@@ -12,7 +12,7 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { LineReader } from '../../actors/transports/stdio/lines.ts';
-import { isRecord } from '../policies/is-record.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import { GatewayClient } from './client.ts';
 import { isNote } from './droppable-messages.ts';
 import { readMessage, withoutMarks } from './exact-numbers.ts';

@@ -9,12 +9,12 @@ import type {
   ExposedResource,
   ExposedResourceTemplate,
 } from '../domain/catalog.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { printableLine } from '../domain/data/printable.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { keepNumbers } from '../policies/exact-json.ts';
-import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
-import { printableLine } from '../policies/text/printable.ts';
 import { announcedAs, wireForm } from '../policies/tools/announced.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { exposedNames, type Meant } from './exposed-names.ts';

@@ -9,11 +9,10 @@
 import { createHash } from 'node:crypto';
 
 import canonicalize from 'canonicalize';
-
+import { defined } from '../domain/data/defined.ts';
 import type { ServerPolicy } from '../domain/policy.ts';
 import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
-import { defined } from './defined.ts';
 
 /**
  * Hashes the fields of a spec that decide its connection: the `generation` of its server.

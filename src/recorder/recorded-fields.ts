@@ -16,10 +16,10 @@ import type { SlotsContext, SlotsEvent } from '../../machines/slots.ts';
 import type { TroupeContext } from '../../machines/troupe/context.ts';
 import type { HandoverEvent, HandoverInput } from '../../machines/troupe/handover.ts';
 import type { TroupeEvent } from '../../machines/troupe/troupe.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import type { EventFacts, MachineKey } from '../domain/host/inspection.ts';
 import type { SessionEnd, WireCommand } from '../domain/session.ts';
 import { GroupedMap } from '../policies/grouped-map.ts';
-import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
 
 /** Whether a context field is recorded with its value, only its size, or not at all. */

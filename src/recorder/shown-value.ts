@@ -1,7 +1,7 @@
 /** Makes any value showable: plain data, bounded, printable, without secrets. Never throws. */
 
+import { printableLine } from '../domain/data/printable.ts';
 import type { LastError, ServerStatus } from '../domain/host/status.ts';
-import { printableLine } from '../policies/text/printable.ts';
 import { redactData, redactWords } from '../policies/text/redact-words.ts';
 
 // Two lines of a terminal; longer texts influence no chart.

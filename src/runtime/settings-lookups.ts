@@ -3,9 +3,9 @@ import { withinTime } from '../../actors/host/time-limit.ts';
 import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
 import type { FolderLookup, FolderScope, SeenFiles } from '../../actors/values/folder-files.ts';
 import type { Clock } from '../domain/clock.ts';
+import { defined } from '../domain/data/defined.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
-import { defined } from '../policies/defined.ts';
 import type { MergedSettings, Specs } from '../settings/merge-settings.ts';
 import type { FindExecutable } from './replaceable-parts.ts';
 

@@ -1,10 +1,9 @@
 /** Applies the rules that the host passes in to each server: a rule may leave it out or change it. */
 
 import { z } from 'zod';
-
+import { printableLine } from '../domain/data/printable.ts';
 import type { HostRule, RuleAnswer } from '../domain/host/rule.ts';
 import type { Bar } from '../domain/settings.ts';
-import { printableLine } from '../policies/text/printable.ts';
 import type { ParsedServer } from './entry/server-entry.ts';
 
 // The maximum length of a line in the status.

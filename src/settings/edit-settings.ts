@@ -9,8 +9,8 @@ import {
   parse,
   parseTree,
 } from 'jsonc-parser';
+import { writeJson } from '../domain/data/exact-json.ts';
 import { equalData } from '../policies/equal-data.ts';
-import { writeJson } from '../policies/exact-json.ts';
 
 export interface Addition {
   /** Its path, as `['mcpServers', 'db']`; `-1` after a list appends to it. */

@@ -5,10 +5,9 @@
  */
 
 import { z } from 'zod';
-
+import { printableLine } from '../domain/data/printable.ts';
 import type { InputChoice, InputDefinition } from '../domain/input.ts';
 import { inputIdPattern } from '../policies/expand-variables.ts';
-import { printableLine } from '../policies/text/printable.ts';
 import {
   type Fault,
   findFault,

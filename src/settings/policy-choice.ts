@@ -4,6 +4,7 @@
  * Each fault names the whole key and an acceptable value.
  */
 
+import { isRecord } from '../domain/data/is-record.ts';
 import {
   type PolicyChoice,
   type PolicyGroup,
@@ -12,7 +13,6 @@ import {
   presetNames,
   type ServerPolicy,
 } from '../domain/policy.ts';
-import { isRecord } from '../policies/is-record.ts';
 import { overridePolicy } from '../policies/presets/override-policy.ts';
 import { presets } from '../policies/presets/presets.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';

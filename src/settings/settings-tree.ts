@@ -8,7 +8,7 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { z } from 'zod';
 
-import { setNumberText } from '../policies/exact-json.ts';
+import { setNumberText } from '../domain/data/exact-json.ts';
 import { tooLong } from './settings-bytes.ts';
 import { excessOf, ownText, type TextBounds, type TextWeight } from './text-bounds.ts';
 

@@ -6,7 +6,7 @@ import {
   transitionsOfStep,
 } from '../../machines/xstate/internals.ts';
 import type { Clock } from '../domain/clock.ts';
-import { isRecord } from '../policies/is-record.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 import { childrenOf } from './chart-parts.ts';
 
 /** Options of a {@link Trace}. */

@@ -4,7 +4,7 @@ import {
   argumentsFromWords,
   unlistedNotes,
 } from '../../src/cli/tool-arguments.ts';
-import { writeJson } from '../../src/policies/exact-json.ts';
+import { writeJson } from '../../src/domain/data/exact-json.ts';
 
 const schema = {
   type: 'object',

@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
 import type { OutboxLimits } from '../../actors/host/slow-readers.ts';
+import { keepNumbers, parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
 import { startStdioGateway } from '../../src/gateway/stdio-gateway.ts';
-import { keepNumbers, parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { type GatewayStage, type GatewayStageOptions, gatewayStage } from './gateway-stage.ts';
 
 export type Line = Readonly<Record<string, unknown>> & {

@@ -11,9 +11,9 @@ import {
   toolKind,
 } from '../../actors/session/catalog/items.ts';
 import type { ListKind } from '../../actors/session/catalog/list.ts';
+import { parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import { keepNumbersOf, noteBody } from '../../src/gateway/exact-numbers.ts';
-import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { pong, type Stage } from '../runtime/stage.ts';
 import { jsonText, objectText } from '../support/json-texts.ts';
 import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';

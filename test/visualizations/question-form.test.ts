@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-
+import { parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
 import type { NamedField } from '../../src/domain/question.ts';
-import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
 import { boundsOf, contentOf, initialOf } from '../../visualizations/page/model/question-form.ts';
 
 const choices = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson, writeJson } from '../../src/policies/exact-json.ts';
+import { parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
 import { argumentsOf, fieldsOf } from '../../visualizations/page/model/schema-form.ts';
 
 const schema = {

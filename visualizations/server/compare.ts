@@ -4,6 +4,7 @@
  * waits are left out. A catalog that an earlier run stored is a start condition, not a difference. Both files are read side by side, so their size does not matter.
  */
 
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type {
   ComparedSide,
   ComparedStep,
@@ -15,7 +16,6 @@ import type {
   InspectionSource,
   PicturedActor,
 } from '../../src/domain/host/inspection.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { type JournalReading, readJournal } from './journal-reader.ts';
 
 export interface JournalComparison {

@@ -19,6 +19,9 @@ import {
   parentTargetId,
 } from '../../machines/xstate/internals.ts';
 import { longestTimerMs } from '../../src/domain/clock.ts';
+import { defined } from '../../src/domain/data/defined.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type {
   ForkView,
   InspectionRecord,
@@ -26,9 +29,6 @@ import type {
   PicturedActor,
 } from '../../src/domain/host/inspection.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import { defined } from '../../src/policies/defined.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import {
   delayNameOf,
   edgeOf,

@@ -3,15 +3,15 @@
 import type { IncomingMessage } from 'node:http';
 import { declaresJson, readBody } from '../../actors/host/http-server.ts';
 import type { CallerCode } from '../../src/domain/caller-code.ts';
+import { parseJson } from '../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
+import { printableLine } from '../../src/domain/data/printable.ts';
 import type {
   InspectionSession,
   InspectionSource,
   PossibleAct,
 } from '../../src/domain/host/inspection.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import { parseJson } from '../../src/policies/exact-json.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
-import { printableLine } from '../../src/policies/text/printable.ts';
 import { machineHashes } from '../../src/recorder/chart-names.ts';
 import { type ComparedJournal, comparisonOf } from './compare.ts';
 

@@ -11,8 +11,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
 import { httpListener } from '../../actors/host/listener.ts';
 import { Outbox } from '../../actors/host/slow-readers.ts';
+import { writeJson } from '../../src/domain/data/exact-json.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import { writeJson } from '../../src/policies/exact-json.ts';
 import { journalOf } from '../../src/recorder/journal.ts';
 import { Forks } from './fork.ts';
 import {

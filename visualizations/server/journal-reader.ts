@@ -1,10 +1,10 @@
 /** Reads a journal record by record, so that its size does not matter. */
 
 import { constants, type FileHandle, open } from 'node:fs/promises';
+import { isRecord } from '../../src/domain/data/is-record.ts';
+import { parsedJson } from '../../src/domain/data/parsed-json.ts';
 import type { InspectionRecord, JournalHead } from '../../src/domain/host/inspection.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
-import { parsedJson } from '../../src/policies/parsed-json.ts';
 import { isJournalHead, isJournalRecord } from './journal-shape.ts';
 
 // The head holds the whole state; no line of ours comes near this.

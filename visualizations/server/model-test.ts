@@ -3,6 +3,7 @@
  * neither processes nor real time.
  */
 
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import type {
   ActorKey,
   EventRecord,
@@ -14,7 +15,6 @@ import type { ServerStatus } from '../../src/domain/host/status.ts';
 import { isRemote, type TransportKind } from '../../src/domain/server-spec.ts';
 import { argumentsError } from '../../src/domain/user-errors.ts';
 import { equalData } from '../../src/policies/equal-data.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { literal, quotedFor } from '../../src/policies/text/quoted.ts';
 

@@ -7,6 +7,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { AnyStateNode } from 'xstate';
 import { serverMachine } from '../../machines/server/server.ts';
 import { activeStates } from '../../machines/xstate/internals.ts';
+import { defined } from '../../src/domain/data/defined.ts';
+import { isRecord } from '../../src/domain/data/is-record.ts';
 import type {
   InspectionRecord,
   InspectionSource,
@@ -16,8 +18,6 @@ import type {
 import type { ServerStatus } from '../../src/domain/host/status.ts';
 import { blockedReasons } from '../../src/domain/server-state.ts';
 import { argumentsError } from '../../src/domain/user-errors.ts';
-import { defined } from '../../src/policies/defined.ts';
-import { isRecord } from '../../src/policies/is-record.ts';
 import { leavesOf } from '../../src/recorder/chart-names.ts';
 import { answeredEvents } from '../../src/runtime/status/server-chart.ts';
 import {

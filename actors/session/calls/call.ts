@@ -4,6 +4,9 @@
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { keepNumbers, unwritablePart } from '../../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
+import { printableLine, printableText } from '../../../src/domain/data/printable.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type { LogLevel } from '../../../src/domain/log-level.ts';
 import type { ClassifyRule } from '../../../src/domain/policy.ts';
@@ -16,15 +19,12 @@ import type {
   SessionRequest,
 } from '../../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
-import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
 import { verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
-import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
-import { keepNumbers, unwritablePart } from '../../../src/policies/exact-json.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
+import { argumentHeaders } from '../../../src/protocol/argument-headers.ts';
+import { forwardedMeta } from '../../../src/protocol/meta.ts';
 import {
   type Connection,
   NotSentError,

@@ -8,9 +8,9 @@
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
+import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine } from '../../../src/policies/text/printable.ts';
 import { pause } from '../../host/time-limit.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
 import type { SessionQuestions } from './questions.ts';

@@ -10,6 +10,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type {
   QuestionAnswer,
   QuestionBody,
@@ -23,7 +24,6 @@ import {
   type QuestionOwner,
   type Unattributed,
 } from '../../../src/policies/calls/client-to-ask.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
 import type { SessionQuestions } from './questions.ts';

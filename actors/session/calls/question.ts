@@ -4,6 +4,9 @@
  * MCP's restricted, flat schema; a form with any other content is refused.
  */
 
+import { keepNumbers, numberTextAt } from '../../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
+import { printableLine, printableText } from '../../../src/domain/data/printable.ts';
 import type {
   FormChoice,
   FormField,
@@ -15,11 +18,8 @@ import type {
   SamplingRequest,
 } from '../../../src/domain/question.ts';
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
-import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
-import { keepNumbers, numberTextAt } from '../../../src/policies/exact-json.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
+import { forwardedMeta } from '../../../src/protocol/meta.ts';
 import { isSmall } from '../catalog/items.ts';
 
 // Twice the limit for descriptions: a question may have to explain itself.

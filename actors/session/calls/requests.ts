@@ -11,14 +11,14 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type {
   CallProgress,
   SessionCallOptions,
   SessionRequest,
 } from '../../../src/domain/session.ts';
-import { forwardedMeta } from '../../../src/policies/calls/request-meta.ts';
-import { keepNumbers } from '../../../src/policies/exact-json.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
+import { forwardedMeta } from '../../../src/protocol/meta.ts';
 import {
   alreadySent,
   type Connection,

@@ -8,11 +8,11 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { SideLists } from '../../../src/domain/catalog.ts';
+import { printableText } from '../../../src/domain/data/printable.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
-import { methodNotFound } from '../../../src/domain/rpc-code.ts';
 import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
-import { printableText } from '../../../src/policies/text/printable.ts';
+import { methodNotFound } from '../../../src/protocol/rpc-codes.ts';
 import type { Client } from '../client.ts';
 import type { SessionPorts } from '../ports.ts';
 import { promptKind, resourceKind, templateKind, toolKind, toolWithHeadersKind } from './items.ts';

@@ -9,11 +9,11 @@ import type {
   ListedResourceTemplate,
   PromptArgument,
 } from '../../../src/domain/catalog.ts';
+import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
+import { printableLine, shorten } from '../../../src/domain/data/printable.ts';
 import type { ListedExtras, ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
-import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
-import { keepNumbers } from '../../../src/policies/exact-json.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine, shorten } from '../../../src/policies/text/printable.ts';
+import { wrongArgumentHeader } from '../../../src/protocol/argument-headers.ts';
 import type { ListKind, ReadItem } from './list.ts';
 
 const nameCharacters = 128;

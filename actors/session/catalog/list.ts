@@ -3,8 +3,8 @@
  * affect the others.
  */
 
-import { isRecord } from '../../../src/policies/is-record.ts';
-import { printableLine } from '../../../src/policies/text/printable.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
+import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { Client } from '../client.ts';
 
 const maxPages = 64;

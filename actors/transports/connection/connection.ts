@@ -8,11 +8,11 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcont
 
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
+import { writeJson } from '../../../src/domain/data/exact-json.ts';
 import type { ServerPolicy } from '../../../src/domain/policy.ts';
 import type { LogStream } from '../../../src/domain/server-log.ts';
 import type { TransportKind } from '../../../src/domain/server-spec.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
-import { writeJson } from '../../../src/policies/exact-json.ts';
 import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
 import type { KeptProcess } from '../../processes/started-processes.ts';
 import type { InputEvents } from './input-budget.ts';

@@ -4,8 +4,8 @@
  */
 
 import { STATUS_CODES } from 'node:http';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type { FailureCause } from '../../../src/domain/failure.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { SettingError } from '../../values/target.ts';
 import { certificateReason } from './certificates.ts';

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 import type { Refusal } from '../../../src/domain/authorization.ts';
-import { defined } from '../../../src/policies/defined.ts';
+import { defined } from '../../../src/domain/data/defined.ts';
 
 /** A refusal, as far as the server's answer tells. */
 export type RefusedAnswer = Omit<Refusal, 'sentWith'>;

@@ -9,9 +9,9 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import path from 'node:path';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { printableLine } from '../../../src/domain/data/printable.ts';
 import { givenVariable } from '../../../src/policies/proxy-variables.ts';
 import { isPem } from '../../../src/policies/text/pem.ts';
-import { printableLine } from '../../../src/policies/text/printable.ts';
 import { isWithin } from '../../files/path-within.ts';
 import { readTextFile } from '../../files/text-file.ts';
 import { type HttpEndpoint, type ReachSettings, SettingError } from '../../values/target.ts';

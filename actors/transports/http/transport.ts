@@ -8,10 +8,9 @@
  */
 
 import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol/client';
-
-import { headerValue } from '../../../src/policies/calls/argument-headers.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { headerValue } from '../../../src/protocol/argument-headers.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import {

@@ -9,7 +9,7 @@
 
 import { StringDecoder } from 'node:string_decoder';
 
-import { printableLine } from '../../../src/policies/text/printable.ts';
+import { printableLine } from '../../../src/domain/data/printable.ts';
 import { safeCut } from '../../../src/policies/text/redact.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { TokenBucket } from '../../../src/policies/token-bucket.ts';

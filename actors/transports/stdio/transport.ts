@@ -12,11 +12,10 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
+import { defined } from '../../../src/domain/data/defined.ts';
+import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
-import { defined } from '../../../src/policies/defined.ts';
 import { explainingLine } from '../../../src/policies/failures/explaining-line.ts';
-import { printableLine } from '../../../src/policies/text/printable.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import {
   endGroup,

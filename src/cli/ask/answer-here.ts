@@ -4,8 +4,8 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../domain/data/defined.ts';
 import type { Question, QuestionHandler } from '../../domain/question.ts';
-import { defined } from '../../policies/defined.ts';
 import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 

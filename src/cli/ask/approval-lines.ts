@@ -1,9 +1,9 @@
 /** Prints approval requests, with control characters spelled out. */
 
+import { nameWord, quotedWord, spelledOut } from '../../domain/data/printable.ts';
 import type { ApprovalReason, ApprovalRequest, ApprovalValue } from '../../domain/host/approval.ts';
 import { decidesWhatRuns } from '../../policies/approvals/decides-what-runs.ts';
 import { approvalValueLine } from '../../policies/approvals/values.ts';
-import { nameWord, quotedWord, spelledOut } from '../../policies/text/printable.ts';
 
 const titleWidth = 12;
 

@@ -1,8 +1,8 @@
 /** Asks the user at a terminal which servers to approve. */
 
+import { quotedWord } from '../../domain/data/printable.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { quotedWord } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
 import { createPrompt, readChoice } from './terminal.ts';
 

@@ -1,7 +1,7 @@
 /** Asks the user at a terminal for the inputs that settings need. Secret inputs are not echoed. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { AskForInput, InputRequest } from '../../domain/input.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
 import { createPrompt, type PromptOptions, type Terminal } from './terminal.ts';
 

@@ -1,8 +1,8 @@
 /** Asks the user at the terminal whether a call is allowed. */
 
+import { writeJson } from '../../domain/data/exact-json.ts';
+import { printableLine, spelledOut, spelledOutWithin } from '../../domain/data/printable.ts';
 import type { PermissionAnswer, PermissionRequest } from '../../domain/permission.ts';
-import { writeJson } from '../../policies/exact-json.ts';
-import { printableLine, spelledOut, spelledOutWithin } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
 import { createPrompt, readChoice, type Terminal } from './terminal.ts';
 

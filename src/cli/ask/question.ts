@@ -1,5 +1,7 @@
 /** Shows servers' questions, and asks the user at a terminal for the answers. */
 
+import { isJsonNumber, numberTextAt, setNumberText } from '../../domain/data/exact-json.ts';
+import { printableLine, quotedWord } from '../../domain/data/printable.ts';
 import type {
   FormChoice,
   FormField,
@@ -11,8 +13,6 @@ import type {
   QuestionHandler,
 } from '../../domain/question.ts';
 import { faultOf } from '../../policies/calls/form-answer.ts';
-import { isJsonNumber, numberTextAt, setNumberText } from '../../policies/exact-json.ts';
-import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { CliSession } from '../command.ts';
 import type { Launch } from '../launch.ts';

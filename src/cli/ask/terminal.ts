@@ -1,7 +1,7 @@
 /** Asks questions at a terminal, one at a time. */
 
 import { createInterface } from 'node:readline';
-import { printableLine } from '../../policies/text/printable.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { CliHost } from '../cli-host.ts';
 import type { CliSession } from '../command.ts';
 

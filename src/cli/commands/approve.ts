@@ -1,7 +1,7 @@
+import { quotedWord } from '../../domain/data/printable.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { quotedWord } from '../../policies/text/printable.ts';
 import { agreedOf } from '../ask/approval.ts';
 import { approvalLines, shortApprovalLines } from '../ask/approval-lines.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { defined } from '../../domain/data/defined.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { answerHere } from '../ask/answer-here.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';

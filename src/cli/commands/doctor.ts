@@ -1,5 +1,5 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
-import { printableLine } from '../../policies/text/printable.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
 import { launchToRead } from '../control/running-troupe.ts';
 import type { Finding } from '../doctor/finding.ts';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
 
 /** `help`. Commander's own treats a mistyped command as none. */

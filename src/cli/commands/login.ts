@@ -1,9 +1,9 @@
 import type { Account } from '../../domain/authorization.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { TroupeEvents } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { wideTokenNote } from '../../policies/text/wide-token.ts';
 import { createPrompt } from '../ask/terminal.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';

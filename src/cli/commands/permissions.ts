@@ -1,6 +1,6 @@
+import { printableLine, quotedWord } from '../../domain/data/printable.ts';
 import type { PermissionChoice } from '../../domain/permission.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { findRunning } from '../control/running-troupe.ts';

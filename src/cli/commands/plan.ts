@@ -1,6 +1,6 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
 import type { ControlResults } from '../control/protocol.ts';
 import { askRunning, commandToStart, withFlags } from '../control/running-troupe.ts';

@@ -1,9 +1,9 @@
 import type { ExposedPrompt } from '../../domain/catalog.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError, usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
 import { checkName } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';

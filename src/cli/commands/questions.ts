@@ -1,6 +1,6 @@
+import { printableLine } from '../../domain/data/printable.ts';
 import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
 import { argumentsError, usageError } from '../../domain/user-errors.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { answerHint, questionLines } from '../ask/question.ts';
 import type { CommandDefinition } from '../command.ts';
 import { allQuestions, withAsking } from '../control/call-sockets.ts';

@@ -1,7 +1,7 @@
 import path from 'node:path';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ComparedStep, JournalDifference } from '../../domain/host/comparison.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { parsePort } from '../flag-values.ts';
 import { showAddress, writeAddressFile } from '../run/address-file.ts';

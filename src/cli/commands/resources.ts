@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine, printableText } from '../../policies/text/printable.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlResults } from '../control/protocol.ts';
 import { parseText } from '../flag-values.ts';

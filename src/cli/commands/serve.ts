@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import {

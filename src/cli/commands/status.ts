@@ -1,6 +1,6 @@
+import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../../domain/host/status.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';

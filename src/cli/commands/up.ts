@@ -1,9 +1,9 @@
 import path from 'node:path';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { TroupeEventName } from '../../domain/host/event.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { isAtTerminal } from '../ask/confirm.ts';
 import { createInputPrompt } from '../ask/input.ts';

@@ -2,7 +2,7 @@
 
 import { homedir } from 'node:os';
 import { withinTime } from '../../../actors/host/time-limit.ts';
-import { defined } from '../../policies/defined.ts';
+import { defined } from '../../domain/data/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { CliHost } from '../cli-host.ts';
 import type { ControlClient } from '../control/client.ts';

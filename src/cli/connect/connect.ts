@@ -5,11 +5,11 @@ import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'smol-toml';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { settingsError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
-import { isRecord } from '../../policies/is-record.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
 import { changeSettings } from '../../settings/edit-settings.ts';
 import {

@@ -1,8 +1,8 @@
 /** Adds and removes one table of a TOML text, and leaves everything else in it unchanged. */
 
 import { parse } from 'smol-toml';
+import { isRecord } from '../../domain/data/is-record.ts';
 import { equalData } from '../../policies/equal-data.ts';
-import { isRecord } from '../../policies/is-record.ts';
 
 export interface TomlTable {
   readonly holder: string;

@@ -2,12 +2,12 @@
 
 import type { CallerCode } from '../../domain/caller-code.ts';
 import { longestTimerMs } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { troupeEventNames } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { QuestionClient } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';

@@ -1,8 +1,8 @@
 /** Converts any thrown value into an error document. */
 
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine } from '../../policies/text/printable.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 
 /** Enough for a sentence with two paths. */
 const longestMessage = 1_000;

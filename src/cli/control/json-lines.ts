@@ -1,7 +1,7 @@
 /** Reads JSON documents from a socket, one per line. */
 
 import type { Socket } from 'node:net';
-import { parsedJson } from '../../policies/parsed-json.ts';
+import { parsedJson } from '../../domain/data/parsed-json.ts';
 
 /**
  * Reports each document, and undefined for a line that is not JSON; ignores empty lines. The first line

@@ -13,10 +13,10 @@ import { ConnectionLimits, usualStrangers } from '../../../actors/host/connectio
 import { socketListener } from '../../../actors/host/listener.ts';
 import { Outbox, type OutboxLimits } from '../../../actors/host/slow-readers.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
+import { graftNumbers, writeJson } from '../../domain/data/exact-json.ts';
 import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { graftNumbers, writeJson } from '../../policies/exact-json.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';
 import {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { ConnectionLimits } from '../../../actors/host/connection-limits.ts';
 import { socketListener } from '../../../actors/host/listener.ts';
-import { printableLine } from '../../policies/text/printable.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { MachineNeeds, NeededProxy } from '../../runtime/previews/machine-needs.ts';
 import { type Finding, failure, ok, serversText, warning } from './finding.ts';
 

@@ -1,6 +1,6 @@
 /** What the settings need of this machine besides the network: programs and the keychain. */
 
-import { printableLine } from '../../policies/text/printable.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { MachineNeeds } from '../../runtime/previews/machine-needs.ts';
 import { counted } from '../show/counted.ts';
 import { type Finding, failure, ok, serversText, warning } from './finding.ts';

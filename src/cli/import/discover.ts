@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { homeFolder } from '../../../actors/files/file-system.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
-import { printableLine } from '../../policies/text/printable.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { convertSettings } from '../../settings/formats/convert-settings.ts';
 import { readAnyTree } from '../../settings/formats/settings-language.ts';
 import { folderText, ownText } from '../../settings/text-bounds.ts';

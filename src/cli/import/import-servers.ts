@@ -2,11 +2,11 @@
 
 import path from 'node:path';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { isFolderScope, type Problem } from '../../domain/settings.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { isAgreed, isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { sourcesOf } from '../launch.ts';

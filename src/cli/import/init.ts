@@ -1,7 +1,7 @@
 /** Collects the servers that other programs have in one settings file of troupe. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import { isFolderScope } from '../../domain/settings.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { approveWritten } from '../../runtime/previews/approve-written.ts';
 import { isAgreed } from '../ask/confirm.ts';

@@ -1,11 +1,11 @@
 /** Plans what an import writes into one settings file; `commands/import.ts` writes it. */
 
+import { defined } from '../../domain/data/defined.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { settingsError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import { type Addition, addToSettings } from '../../settings/edit-settings.ts';
 import { literalSecretsOf, withoutSecrets } from '../../settings/entry/literal-secrets.ts';
 import { privilegedKeys } from '../../settings/entry/schema.ts';

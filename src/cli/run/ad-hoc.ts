@@ -1,8 +1,8 @@
 /** A server named on the command line: used once, beside the settings. */
 
+import { defined } from '../../domain/data/defined.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { reworded, usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
 import { type FlagDefinition, flag, textsFlag } from '../command.ts';

@@ -1,8 +1,8 @@
 /** Runs a command with a troupe of this process, which lives only as long as the command. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import { dockerGatewayKey } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';

@@ -4,10 +4,10 @@
  */
 
 import type { InspectorServer } from '../../../visualizations/server/inspector-server.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { controlHandler } from '../control/commands.ts';
 import type { Identity } from '../control/protocol.ts';

@@ -3,9 +3,9 @@
  * records, so a login continues when the page is reloaded.
  */
 
+import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { secureUrlFault } from '../../policies/secure-url.ts';
 import { wideTokenNote } from '../../policies/text/wide-token.ts';
 import type { Troupe } from '../../runtime/troupe.ts';

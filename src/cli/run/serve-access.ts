@@ -2,9 +2,9 @@
 
 import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import type { CliHost } from '../cli-host.ts';
 import { type FlagDefinition, flag } from '../command.ts';
 import { gatherText, InvalidFlagValue, type ListenAddress } from '../flag-values.ts';

@@ -1,7 +1,7 @@
 /** Finds the server and the tool that a command's words name, and waits for the tool's definition. */
 
+import { defined } from '../../domain/data/defined.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
-import { defined } from '../../policies/defined.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
 import { changedTool, hiddenTool, unknownTool } from '../../runtime/errors/refused.ts';
 import type { CliSession } from '../command.ts';

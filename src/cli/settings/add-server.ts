@@ -1,12 +1,12 @@
 /** Adds a server to a settings file: checks it as a troupe would read it, writes and approves it. */
 
 import path from 'node:path';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine, quotedWord } from '../../domain/data/printable.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
-import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { approveWritten, type WrittenText } from '../../runtime/previews/approve-written.ts';
 import { literalSecretsOf, withoutSecrets } from '../../settings/entry/literal-secrets.ts';
 import { isAtTerminal } from '../ask/confirm.ts';

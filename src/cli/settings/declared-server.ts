@@ -1,11 +1,11 @@
 /** Finds the file that declares a server. */
 
 import { readSettings } from '../../../actors/settings/last-good-settings.ts';
+import { quotedWord } from '../../domain/data/printable.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
-import { quotedWord } from '../../policies/text/printable.ts';
 import { unknownServer } from '../../runtime/errors/refused.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
 import { readingWritten, type WrittenText } from '../../runtime/previews/approve-written.ts';

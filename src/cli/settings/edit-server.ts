@@ -1,11 +1,11 @@
 /** Removes, enables and disables servers and tools in the file that declares the server. */
 
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
 import type { Change } from '../../settings/edit-settings.ts';
 import { memberOf, type TreeNode, valueOf } from '../../settings/settings-tree.ts';

@@ -1,7 +1,7 @@
 /** Reads the flags of `troupe add` that belong to a login. */
 
+import { defined } from '../../domain/data/defined.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 
 /** Flags as parsed; absent = not given. */
 export interface LoginFlags {

@@ -1,7 +1,7 @@
 /** Makes an edit and waits until the running troupe, if there is one, has applied it. */
 
+import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
-import { defined } from '../../policies/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 import type { CliSession } from '../command.ts';

@@ -6,8 +6,8 @@ import { codeOf, replaceWhole } from '../../../actors/files/file-system.ts';
 import { isWithin, pathWithin } from '../../../actors/files/path-within.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { settingsError } from '../../domain/user-errors.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
 

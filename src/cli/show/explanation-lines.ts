@@ -3,11 +3,11 @@
  * add what the chart did, by the names of its guards, timers and events.
  */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { Attempt, Explanation, QueuePlace, WindowUse } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
 import type { SourceRef } from '../../domain/settings.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
 import {

@@ -1,7 +1,7 @@
 /** Lines of a server's log. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerLogLine } from '../../domain/server-log.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 
 // The maximum length of a log line.
 const longestLine = 2_000;

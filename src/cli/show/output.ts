@@ -6,7 +6,7 @@
 import { styleText } from 'node:util';
 import { Outbox } from '../../../actors/host/slow-readers.ts';
 import type { ErrorDocument } from '../../domain/caller-code.ts';
-import { writeJson } from '../../policies/exact-json.ts';
+import { writeJson } from '../../domain/data/exact-json.ts';
 import type { CliHost, TerminalStream } from '../cli-host.ts';
 import { cutTo } from './table.ts';
 

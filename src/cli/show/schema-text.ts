@@ -1,6 +1,6 @@
 /** Writes JSON Schemas the way a user would type them: `number`, `"a" | "b"`, `{name: string}[]`. */
 
-import { isRecord } from '../../policies/is-record.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 /** Shows at a terminal which servers are still starting. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { shortDuration } from './durations.ts';
 import type { Output } from './output.ts';
 import { downloadNoteAfterMs } from './status-lines.ts';

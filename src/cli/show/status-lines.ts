@@ -1,5 +1,6 @@
 /** Formats the status of servers: a table, everything about one, and log lines. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { StateName } from '../../domain/host/explanation.ts';
 import type { ServerStatus, ServerUsage } from '../../domain/host/status.ts';
 import type { Step, StepKind } from '../../domain/plan.ts';
@@ -11,7 +12,6 @@ import {
 } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { memoryUseText } from '../../policies/text/memory-text.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { counted } from './counted.ts';
 import { sinceText, untilText } from './durations.ts';
 import type { Paint, Style } from './output.ts';

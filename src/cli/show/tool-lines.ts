@@ -1,8 +1,8 @@
 /** Formats tools: one signature each, or everything about one. */
 
+import { writeJson } from '../../domain/data/exact-json.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import type { ExposedTool, ToolAnnotations } from '../../domain/tool.ts';
-import { writeJson } from '../../policies/exact-json.ts';
-import { printableLine, printableText } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { Paint } from './output.ts';
 import {

@@ -1,8 +1,8 @@
 /** Formats a tool's result: text as text, everything else on one line. */
 
+import { writeJson } from '../../domain/data/exact-json.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import type { ToolResult } from '../../domain/tool.ts';
-import { writeJson } from '../../policies/exact-json.ts';
-import { printableLine, printableText } from '../../policies/text/printable.ts';
 
 /** The runtime's limit for a result; bounds the work here. */
 const longestText = 16 * 1_048_576;

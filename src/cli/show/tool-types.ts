@@ -1,8 +1,8 @@
 /** Writes the tools of a project as TypeScript declarations, for typed calls with the library. */
 
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
-import { isRecord } from '../../policies/is-record.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { fieldsOf, requiredOf, resolved, type Schema } from './schema-text.ts';
 
 /** Ends schemas that contain themselves. Below it, everything is `unknown`. */

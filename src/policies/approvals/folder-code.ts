@@ -5,8 +5,8 @@
  */
 
 import { isBuiltin } from 'node:module';
-import { isRecord } from '../is-record.ts';
-import { parsedJson } from '../parsed-json.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
+import { parsedJson } from '../../domain/data/parsed-json.ts';
 import { programOf } from './package-runner.ts';
 import {
   dockerTaking,

@@ -6,9 +6,9 @@
  */
 
 import type { Catalog } from '../../domain/catalog.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { PinKind, ToolChange, ToolPin } from '../../domain/host/approval.ts';
 import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
-import { defined } from '../defined.ts';
 import { digestOf } from '../fingerprint.ts';
 import { pinKey } from './records.ts';
 

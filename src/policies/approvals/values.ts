@@ -3,6 +3,7 @@
  * the settings, never the values of its references.
  */
 
+import { nameWord, quotedWord } from '../../domain/data/printable.ts';
 import type { ApprovalValue, ValueOrigin } from '../../domain/host/approval.ts';
 import { isFolderScope, type Scope } from '../../domain/scope.ts';
 import {
@@ -13,7 +14,6 @@ import {
 } from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
 import { isSecretField, logInFacts } from '../log-in-texts.ts';
-import { nameWord, quotedWord } from '../text/printable.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
 
 type Spec = Exclude<ServerSpec, MemorySpec>;

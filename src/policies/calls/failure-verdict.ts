@@ -8,9 +8,9 @@
  */
 
 import type { Failure } from '../../domain/failure.ts';
-import { methodNotFound } from '../../domain/rpc-code.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
 import type { CallFailure } from '../../domain/session.ts';
+import { methodNotFound } from '../../protocol/rpc-codes.ts';
 import type { FailureDescription } from '../failures/failure-table.ts';
 
 /** The transport of the request. */

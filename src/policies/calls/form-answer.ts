@@ -1,5 +1,6 @@
 /** Validates the values of a server's form before they are sent, and adds defaults. */
 
+import { numberTextAt, setNumberText } from '../../domain/data/exact-json.ts';
 import type {
   ChoicesField,
   FormField,
@@ -7,7 +8,6 @@ import type {
   NamedField,
   TextField,
 } from '../../domain/question.ts';
-import { numberTextAt, setNumberText } from '../exact-json.ts';
 
 // No legitimate answer is longer; this bound applies whatever the server allows.
 const maxTextLength = 65_536;

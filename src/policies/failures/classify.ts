@@ -4,6 +4,8 @@
  * causes, within bounds.
  */
 
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import {
   type BlockedCode,
   type Failure,
@@ -12,8 +14,6 @@ import {
   isPermanent,
 } from '../../domain/failure.ts';
 import type { ClassifyRule } from '../../domain/policy.ts';
-import { defined } from '../defined.ts';
-import { printableLine } from '../text/printable.ts';
 import {
   chainOf,
   type FailureDescription,

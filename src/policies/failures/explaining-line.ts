@@ -6,7 +6,7 @@
  * explain nothing. The lines are printable: trimmed, without colours and without empty ones.
  */
 
-import { isRecord } from '../is-record.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 
 /** How much a line explains, from nothing to an exception that ended the process. */
 const weights = {

@@ -9,7 +9,7 @@
  */
 
 import type { FailureCause, FailureKind, Missing } from '../../domain/failure.ts';
-import { methodNotFound, unsupportedVersion } from '../../domain/rpc-code.ts';
+import { methodNotFound, unsupportedVersion } from '../../protocol/rpc-codes.ts';
 
 /** The phase of the connection. */
 export type SessionPhase = 'connect' | 'initialize' | 'initialized' | 'ready';

@@ -1,7 +1,7 @@
 /** Checks a tool's result: its size, a demand for a login, and overlong texts. */
 
+import { keepNumbers } from '../../domain/data/exact-json.ts';
 import type { ToolResult } from '../../domain/tool.ts';
-import { keepNumbers } from '../exact-json.ts';
 
 export interface ResultBounds {
   /** Characters of all texts, data and names together. */

@@ -6,8 +6,8 @@
  * bounds schemas that refer to themselves.
  */
 
+import { isRecord } from '../../domain/data/is-record.ts';
 import { equalData } from '../equal-data.ts';
-import { isRecord } from '../is-record.ts';
 
 /** Undefined = undecidable, or not within the steps. */
 export type Verdict = boolean | undefined;

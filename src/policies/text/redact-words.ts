@@ -7,8 +7,8 @@
  * beginning of a long text.
  */
 
-import { keepNumbers } from '../exact-json.ts';
-import { isRecord } from '../is-record.ts';
+import { keepNumbers } from '../../domain/data/exact-json.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import { looksSecret, redact, safeCut } from './redact.ts';
 
 // Eight times the longest line that is shown; the rest of a longer text is dropped unread.

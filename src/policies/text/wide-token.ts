@@ -1,4 +1,4 @@
-import { printableLine } from './printable.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 
 /** Says what a login gives to a server whose metadata names another resource than its address. */
 export function wideTokenNote(server: string, resource: string): string {

@@ -3,8 +3,8 @@
  * not know, instead of as callers see them.
  */
 
-import { keepNumbers } from '../exact-json.ts';
-import { isRecord } from '../is-record.ts';
+import { keepNumbers } from '../../domain/data/exact-json.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 

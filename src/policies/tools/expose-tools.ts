@@ -1,14 +1,14 @@
 /** Gives every tool a unique exposed name. */
 
+import { defined } from '../../domain/data/defined.ts';
+import { keepNumbers } from '../../domain/data/exact-json.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import type { NamingPolicy } from '../../domain/policy.ts';
 import type { ToolFilter } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../../domain/tool.ts';
-import { defined } from '../defined.ts';
 import { equalData } from '../equal-data.ts';
-import { keepNumbers } from '../exact-json.ts';
-import { isRecord } from '../is-record.ts';
 import { compare } from '../text/compare.ts';
-import { printableLine, printableText } from '../text/printable.ts';
 import { madeFrom, originOf } from './announced.ts';
 import { passesFilter } from './filter.ts';
 import { type ToolNamer, toolNamer } from './name.ts';

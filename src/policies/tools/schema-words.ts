@@ -6,10 +6,10 @@
  * returned as the same object.
  */
 
+import { keepNumbers } from '../../domain/data/exact-json.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import type { ListedTool } from '../../domain/tool.ts';
-import { keepNumbers } from '../exact-json.ts';
-import { isRecord } from '../is-record.ts';
-import { printableLine, printableText } from '../text/printable.ts';
 import { redact } from '../text/redact.ts';
 
 type Schema = Readonly<Record<string, unknown>>;

@@ -4,9 +4,9 @@
  */
 
 import type { Clock } from '../../domain/clock.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { BackgroundCall, CallReport, WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 

@@ -1,5 +1,6 @@
 /** The operations behind a dispatched request: tool calls, and reads of resources and prompts. */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ToolPin } from '../../domain/host/approval.ts';
 import type {
   CallFailure,
@@ -9,7 +10,6 @@ import type {
 } from '../../domain/session.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { Subject } from '../errors/failed.ts';
 import { changedOffer } from '../errors/refused.ts';

@@ -5,10 +5,11 @@
 
 import type { ImageShrinker } from '../../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../../actors/stores/results.ts';
+import { keepNumbers, writeJson } from '../../domain/data/exact-json.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ResultPolicy } from '../../domain/policy.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { keepNumbers, writeJson } from '../../policies/exact-json.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import {
   type Binary,
@@ -19,7 +20,6 @@ import {
 } from '../../policies/results/binary.ts';
 import { cutTexts, excessOf, loginChallenge } from '../../policies/results/content.ts';
 import { fitsSchema } from '../../policies/results/schema-check.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { ServerRecords } from '../server-records.ts';
 import type { StatusBoard } from '../status/board.ts';

@@ -1,10 +1,10 @@
 import type { Catalog, ExposedResource } from '../../domain/catalog.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import type { PinKind } from '../../domain/host/approval.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import { defined } from '../../policies/defined.ts';
 import { compare } from '../../policies/text/compare.ts';
-import { printableLine, printableText } from '../../policies/text/printable.ts';
 import { madeFrom } from '../../policies/tools/announced.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 

@@ -1,9 +1,9 @@
+import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { checkLimit } from '../options/check.ts';
 import type { CallOptions, Troupe } from '../troupe.ts';
 

@@ -1,12 +1,12 @@
 /** Turns a session's report of a failed call into the caller's error. */
 
 import type { CallerCode, Outcome } from '../../domain/caller-code.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ToolPin } from '../../domain/host/approval.ts';
 import type { BreakerPolicy } from '../../domain/policy.ts';
 import type { CallFailure } from '../../domain/session.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 
 // JSON-RPC 2.0: parse error, invalid request, method not found. Usually the call did not run, but a
 // server may relay such a code from elsewhere in the middle of its work. Invalid parameters (-32602)

@@ -3,13 +3,13 @@
  * server's status are in `calls/gate.ts`.
  */
 
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { isEditable, placeOf } from '../status/next-step.ts';
 

@@ -1,10 +1,10 @@
 /** Finds the events that would change a server's state by trying them on its chart. */
 
 import type { ServerContext, ServerEvent } from '../../../machines/server/server.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { FailureKind } from '../../domain/failure.ts';
 import type { Mover, StateName } from '../../domain/host/explanation.ts';
 import { type DegradedReason, isUsable, type Verdict } from '../../domain/server-state.ts';
-import { defined } from '../../policies/defined.ts';
 import { answeredEvents, whatIf } from '../status/server-chart.ts';
 import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 

@@ -8,6 +8,8 @@ import { permitCounts, type slotsMachine } from '../../../machines/slots.ts';
 import { actorsOf } from '../../../machines/troupe/context.ts';
 import { gatesOf } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import type { Decision } from '../../domain/host/approval.ts';
 import type {
   AdmissionRule,
@@ -30,9 +32,7 @@ import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
 import { withDecision } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import type { RootSnapshot, ServerRef, StatusBoard } from '../status/board.ts';
 import { refusingRule } from '../status/next-step.ts';
 import { decisionOf, mayFire, whatIf } from '../status/server-chart.ts';

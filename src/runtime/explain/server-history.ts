@@ -11,11 +11,11 @@ import {
   type UnrootedEvent,
 } from '../../../machines/xstate/internals.ts';
 import { type Clock, longestTimerMs } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { Failure } from '../../domain/failure.ts';
 import type { Attempt, StateName } from '../../domain/host/explanation.ts';
 import type { LastError, ServerStatus } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
-import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { delayNameOf } from '../../recorder/chart-names.ts';
 import type { ServerRef } from '../status/board.ts';

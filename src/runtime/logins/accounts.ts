@@ -8,13 +8,13 @@ import { asHttp, canonicalResource } from '../../../actors/transports/http/addre
 import type { RemoteEndpoint } from '../../../actors/transports/http/proxy-and-tls.ts';
 import { SettingError } from '../../../actors/values/setting-error.ts';
 import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import type { Variables } from '../../policies/expand-variables.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { digestOf, hasReferences } from './client-digest.ts';
 
 /** What is known of a stored login beyond its record. */

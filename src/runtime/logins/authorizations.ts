@@ -20,13 +20,13 @@ import type {
   Refusal,
   StoredLogin,
 } from '../../domain/authorization.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerPolicy } from '../../domain/policy.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';

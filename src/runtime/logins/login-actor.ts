@@ -11,8 +11,8 @@ import type {
   StepInput,
   TokenStepDone,
 } from '../../../machines/authorization/setup.ts';
+import { defined } from '../../domain/data/defined.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 
 export type LoginActor = ActorRefFrom<typeof authorizationMachine>;
 

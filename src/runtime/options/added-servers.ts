@@ -1,12 +1,12 @@
 /** The servers that a host adds and removes one by one while the troupe runs. */
 
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
+import { unwritablePart } from '../../domain/data/exact-json.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { unwritablePart } from '../../policies/exact-json.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { checkName } from './check.ts';
 
 type Entry = Readonly<Record<string, unknown>>;

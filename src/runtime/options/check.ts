@@ -1,14 +1,14 @@
 import { z } from 'zod';
+import { isRecord } from '../../domain/data/is-record.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import { type HostEvent, troupeEventNames } from '../../domain/host/event.ts';
 import { logLevels } from '../../domain/log-level.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { serverStates } from '../../domain/server-state.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { checkEmbedded } from './embedded-servers.ts';
 import { rootChoices } from './roots.ts';

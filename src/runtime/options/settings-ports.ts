@@ -12,11 +12,11 @@ import {
   type ValuePorts,
   type ValueSource,
 } from '../../../actors/values/source.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { PluginSource } from '../../domain/host/event.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
 import type { Scope } from '../../domain/scope.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import { defined } from '../../policies/defined.ts';
 import { parsePolicyChoice } from '../../settings/policy-choice.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';

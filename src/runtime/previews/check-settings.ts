@@ -4,6 +4,7 @@ import { environmentOf } from '../../../actors/processes/environment.ts';
 import { readSettings } from '../../../actors/settings/last-good-settings.ts';
 import { readEnvFile } from '../../../actors/values/env-file.ts';
 import { findExecutable, unexecutableFile } from '../../../actors/values/executable-path.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
 import {
   type DesiredServer,
@@ -14,7 +15,6 @@ import {
 import { isCommandPlain } from '../../policies/approvals/command-place.ts';
 import { expandVariables, referencesIn, type Variables } from '../../policies/expand-variables.ts';
 import { oauthTexts } from '../../policies/log-in-texts.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { settingsReportOf, withProblems } from '../../settings/settings-report.ts';
 import { settingsPortsOf } from '../options/settings-ports.ts';

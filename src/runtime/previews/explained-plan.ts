@@ -1,8 +1,8 @@
 import { type PlanningFacts, passOf } from '../../../machines/troupe/pass.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { Step } from '../../domain/plan.ts';
 import type { Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
-import { defined } from '../../policies/defined.ts';
 import { nextStepFor, type RefusingLists } from '../status/next-step.ts';
 
 /** The steps of the next pass; each server that may not connect has its reason. */

@@ -6,9 +6,9 @@ import type {
   ReadSettingsFile,
   SettingsReaderPorts,
 } from '../../../actors/settings/last-good-settings.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { StdioSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import { argsHere, scriptAt } from '../../settings/entry/folder-words.ts';
 import { projectPath } from '../../settings/entry/places.ts';
 import type { ParsedServer } from '../../settings/entry/server-entry.ts';

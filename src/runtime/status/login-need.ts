@@ -1,8 +1,8 @@
 /** What hosts learn about a server that requires a login. */
 
+import { defined } from '../../domain/data/defined.ts';
 import type { TroupeEvents } from '../../domain/host/event.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
-import { defined } from '../../policies/defined.ts';
 
 /** @param asked - the scopes that the server's refusal named */
 export function loginNeedOf(

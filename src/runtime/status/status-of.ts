@@ -3,6 +3,7 @@
 import { type Impairment, isFirstRun } from '../../../machines/server/context.ts';
 import type { ServerSnapshot } from '../../../machines/server/server.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { Failure, FailureKind } from '../../domain/failure.ts';
 import type { LastError, ServerStatus, SuccessorStatus } from '../../domain/host/status.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import { defined } from '../../policies/defined.ts';
 import { type HeldCount, nextStepFor, type RefusingLists, stepForHeld } from './next-step.ts';
 
 import { decidedRest } from './server-chart.ts';

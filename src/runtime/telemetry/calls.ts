@@ -12,13 +12,13 @@ import type {
   TraceScope,
 } from '../../../actors/host/open-telemetry.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
 import type { SessionCallOptions } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
-import { withoutTrace } from '../../policies/calls/request-meta.ts';
-import { isRecord } from '../../policies/is-record.ts';
+import { withoutTrace } from '../../protocol/meta.ts';
 import type { CallOptions } from '../troupe.ts';
 
 type Method = 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete';

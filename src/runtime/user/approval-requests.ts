@@ -1,5 +1,6 @@
 /** Collects the facts about a server that needs approval, which the user needs for a decision. References stay unresolved. */
 
+import { defined } from '../../domain/data/defined.ts';
 import type { ApprovalReason, ApprovalRequest, ToolChange } from '../../domain/host/approval.ts';
 import type { RemoteSpec, ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../../domain/settings.ts';
@@ -9,7 +10,6 @@ import { type ApprovalRecords, lastAgreed, recordOf } from '../../policies/appro
 import { compareFacts, folderField, specFactsOf } from '../../policies/approvals/spec-facts.ts';
 import { unpinnedPackages } from '../../policies/approvals/unpinned-package.ts';
 import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values.ts';
-import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint, digestOf } from '../../policies/fingerprint.ts';
 import { proxySecrets } from '../../policies/proxy-variables.ts';
 import { isPem } from '../../policies/text/pem.ts';

@@ -15,6 +15,8 @@ import type { SpecBook } from '../../../actors/settings/settings-changes.ts';
 import type { ApprovalStore } from '../../../actors/stores/approvals.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type {
   ApprovalRecord,
   ApprovalRequest,
@@ -44,11 +46,9 @@ import {
   newPins,
   pinOf,
 } from '../../policies/approvals/tool-pins.ts';
-import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { GroupedMap } from '../../policies/grouped-map.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import {
   confinesOf,

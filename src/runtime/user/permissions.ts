@@ -13,6 +13,7 @@ import {
   permissionMachine,
 } from '../../../machines/permission.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
 import {
   type AskPermission,
   type PermissionAnswer,
@@ -27,7 +28,6 @@ import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { digestOfShown, isSameTool } from '../../policies/approvals/tool-pins.ts';
 import { type ChoiceSubject, isRemembered } from '../../policies/calls/permission-decision.ts';
-import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { SharedPorts } from '../shared-ports.ts';

@@ -6,6 +6,8 @@
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
 import type { QuestionPorts } from '../../../actors/session/ports.ts';
 import { type QuestionReply, questionMachine } from '../../../machines/question.ts';
+import { defined } from '../../domain/data/defined.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import type {
   Question,
   QuestionAnswer,
@@ -20,8 +22,6 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { checkForm } from '../../policies/calls/form-answer.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import { defined } from '../../policies/defined.ts';
-import { isRecord } from '../../policies/is-record.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { Roots } from '../options/roots.ts';
 import type { SharedPorts } from '../shared-ports.ts';

@@ -1,5 +1,6 @@
 import { isFirstRun } from '../../../machines/server/context.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
 import {
   type MissingServer,
   RequiredServersError,
@@ -8,7 +9,6 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { firstRunExtraMs } from '../../policies/package-download.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';

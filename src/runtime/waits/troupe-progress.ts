@@ -5,9 +5,9 @@
 
 import type { TroupeEmitted } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus, TroupeState, TroupeStatus } from '../../domain/host/status.ts';
 import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
-import { defined } from '../../policies/defined.ts';
 import { troupeStateOf } from '../root-actor.ts';
 import type { RootSnapshot, ServerView, StatusBoard } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';

@@ -1,6 +1,6 @@
 /** Finds literal values of an entry that look like secrets. */
 
-import { isRecord } from '../../policies/is-record.ts';
+import { isRecord } from '../../domain/data/is-record.ts';
 import { isSecretField } from '../../policies/log-in-texts.ts';
 import { proxySecrets } from '../../policies/proxy-variables.ts';
 import { isPem } from '../../policies/text/pem.ts';

@@ -6,8 +6,8 @@
 import path from 'node:path';
 
 import type { Grant } from '../../domain/authorization.ts';
+import { defined } from '../../domain/data/defined.ts';
 import type { OAuthSpec, SecretFile } from '../../domain/server-spec.ts';
-import { defined } from '../../policies/defined.ts';
 import { isLoopback, secureUrlFault } from '../../policies/secure-url.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { firstOf, schemaFault, type TreePath } from '../settings-tree.ts';

@@ -1,11 +1,10 @@
 /** Where an entry's relative paths begin, where its process starts, and whether that folder must exist. */
 
 import path from 'node:path';
-
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { Problem, Scope } from '../../domain/settings.ts';
-import { defined } from '../../policies/defined.ts';
-import { printableLine } from '../../policies/text/printable.ts';
 import type { ServerEntry } from './schema.ts';
 
 export interface Places {

@@ -6,7 +6,8 @@
  */
 
 import path from 'node:path';
-
+import { defined } from '../../domain/data/defined.ts';
+import { printableLine, printableText } from '../../domain/data/printable.ts';
 import type { InputDefinition } from '../../domain/input.ts';
 import type {
   PolicyChoice,
@@ -14,7 +15,6 @@ import type {
   PolicyOverrides,
   ServerPolicy,
 } from '../../domain/policy.ts';
-
 import {
   type Era,
   type RemoteSpec,
@@ -31,13 +31,11 @@ import {
   type ToolFilter,
   type ToolOverride,
 } from '../../domain/settings.ts';
-import { defined } from '../../policies/defined.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
 import { mayDownload } from '../../policies/package-download.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
-import { printableLine, printableText } from '../../policies/text/printable.ts';
 import {
   chosenPolicy,
   type ParsedPolicy,

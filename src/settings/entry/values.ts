@@ -8,11 +8,10 @@
  */
 
 import path from 'node:path';
-
+import { defined } from '../../domain/data/defined.ts';
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Scope } from '../../domain/scope.ts';
 import type { OAuthSpec, ReachRules, ValueRules } from '../../domain/server-spec.ts';
-import { defined } from '../../policies/defined.ts';
 import {
   type BrokenReference,
   type Reference,

@@ -1,9 +1,8 @@
 /** Logins from the command line on another device, at a real issuer on this machine. */
 
 import { describe, expect, it, onTestFinished } from 'vitest';
-
+import { defined } from '../../../src/domain/data/defined.ts';
 import { createTroupe } from '../../../src/index.ts';
-import { defined } from '../../../src/policies/defined.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../../support/issuer/settings.ts';
 import { createPlace } from '../cli-process.ts';

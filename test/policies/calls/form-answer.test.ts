@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
+import { parseJson, writeJson } from '../../../src/domain/data/exact-json.ts';
 import type { FormField, NamedField } from '../../../src/domain/question.ts';
 import { checkForm, faultOf } from '../../../src/policies/calls/form-answer.ts';
-import { parseJson, writeJson } from '../../../src/policies/exact-json.ts';
 
 const choices = [
   { value: 'r', title: 'Red' },

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-
+import { printableLine } from '../../../src/domain/data/printable.ts';
 import {
   explainingLine,
   explanationInWords,
 } from '../../../src/policies/failures/explaining-line.ts';
-import { printableLine } from '../../../src/policies/text/printable.ts';
 
 const fixtures = new URL('../../fixtures/stderr/', import.meta.url);
 

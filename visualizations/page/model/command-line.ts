@@ -1,6 +1,6 @@
 /** Formats a program and its arguments so that word boundaries are visible. */
 
-import { quotedWord, spelledOut } from '../../../src/policies/text/printable.ts';
+import { quotedWord, spelledOut } from '../../../src/domain/data/printable.ts';
 
 const plainWord = /^[\w@%+=:,./~^-]+$/u;
 

@@ -1,9 +1,9 @@
 /** Logins on the page: which one a server uses, where it stands, and which addresses may be opened. */
 
 import type { AuthorizationFailureKind, TokenFacts } from '../../../src/domain/authorization.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type { PicturedActor } from '../../../src/domain/host/inspection.ts';
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
-import { isRecord } from '../../../src/policies/is-record.ts';
 import { secureUrlFault } from '../../../src/policies/secure-url.ts';
 import type { Canvas } from '../../../src/recorder/picture.ts';
 import { spoken } from './announcements.ts';

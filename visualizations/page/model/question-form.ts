@@ -1,8 +1,8 @@
 /** The answer to a server's form, from what the user typed. */
 
+import { isJsonNumber, numberTextAt, setNumberText } from '../../../src/domain/data/exact-json.ts';
 import type { FormField, FormValue, NamedField } from '../../../src/domain/question.ts';
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
-import { isJsonNumber, numberTextAt, setNumberText } from '../../../src/policies/exact-json.ts';
 import type { FormProblem } from './schema-form.ts';
 
 /** What the user typed into a field; a list for a field with several choices. */

@@ -9,7 +9,7 @@ import {
   parseJson,
   setNumberText,
   writeJson,
-} from '../../../src/policies/exact-json.ts';
+} from '../../../src/domain/data/exact-json.ts';
 
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'json';
 

@@ -3,7 +3,7 @@
  * that a name cannot imitate another.
  */
 
-import { spelledOut } from '../../../src/policies/text/printable.ts';
+import { spelledOut } from '../../../src/domain/data/printable.ts';
 
 /** One line with every character visible; a text longer than `most` is cut, with a note. */
 export function shownLine(text: string, most = 300): string {

@@ -1,7 +1,7 @@
 /** Requests to the inspector's server. */
 
 import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
-import { parseJson, writeJson } from '../../../src/policies/exact-json.ts';
+import { parseJson, writeJson } from '../../../src/domain/data/exact-json.ts';
 import { request } from './entry.ts';
 
 /** An answer that is an error, with the document where the server gave one. */

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { readerFor, readToolResult } from '../../../../actors/session/calls/result-shapes.ts';
-import { parseJson, writeJson } from '../../../../src/policies/exact-json.ts';
+import { parseJson, writeJson } from '../../../../src/domain/data/exact-json.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Row = readonly [what: string, given: Fields, expected: Fields, notes: RegExp];

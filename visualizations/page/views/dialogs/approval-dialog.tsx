@@ -1,9 +1,9 @@
 /** A decision about a server, with all its facts: nothing is cut, folded or prettified. */
 
 import { useEffect, useState } from 'preact/hooks';
+import { nameWord } from '../../../../src/domain/data/printable.ts';
 import type { ApprovalChange, ApprovalRequest } from '../../../../src/domain/host/approval.ts';
 import { approvalValueLine } from '../../../../src/policies/approvals/values.ts';
-import { nameWord } from '../../../../src/policies/text/printable.ts';
 import { spoken } from '../../model/announcements.ts';
 import { commandLine } from '../../model/command-line.ts';
 import { shownLine } from '../../model/shown-text.ts';

@@ -1,8 +1,8 @@
 /** A tool's result, as text and images only; nothing in it becomes markup. */
 
 import type { ErrorDocument } from '../../../../src/domain/caller-code.ts';
+import { writeJson } from '../../../../src/domain/data/exact-json.ts';
 import type { ToolResult } from '../../../../src/domain/tool.ts';
-import { writeJson } from '../../../../src/policies/exact-json.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine, shownLines } from '../../model/shown-text.ts';
 import { change, usePage } from '../../state/store.ts';

@@ -7,7 +7,7 @@ import {
   quotedWord,
   spelledOut,
   spelledOutWithin,
-} from '../../../src/policies/text/printable.ts';
+} from '../../src/domain/data/printable.ts';
 
 const limit = 100;
 

@@ -4,8 +4,8 @@
  * (Streamable HTTP, "Custom headers from tool parameters").
  */
 
-import { numberTextAt } from '../exact-json.ts';
-import { isRecord } from '../is-record.ts';
+import { numberTextAt } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 
 const mark = 'x-mcp-header';
 /** A token of RFC 9110. */

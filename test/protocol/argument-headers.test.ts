@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import {
-  argumentHeaders,
-  wrongArgumentHeader,
-} from '../../../src/policies/calls/argument-headers.ts';
-import { parseJson } from '../../../src/policies/exact-json.ts';
+import { parseJson } from '../../src/domain/data/exact-json.ts';
+import { argumentHeaders, wrongArgumentHeader } from '../../src/protocol/argument-headers.ts';
 
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name });
 const tool = (properties: Readonly<Record<string, unknown>>, more = {}) => ({

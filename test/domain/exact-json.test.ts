@@ -1,8 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-
-import type { ToolResult } from '../../src/domain/tool.ts';
-import { forwardedMeta } from '../../src/policies/calls/request-meta.ts';
 import {
   graftNumbers,
   holdsInexact,
@@ -12,11 +9,13 @@ import {
   setNumberText,
   unwritablePart,
   writeJson,
-} from '../../src/policies/exact-json.ts';
+} from '../../src/domain/data/exact-json.ts';
+import type { ToolResult } from '../../src/domain/tool.ts';
 import { cutTexts } from '../../src/policies/results/content.ts';
 import { redactData } from '../../src/policies/text/redact-words.ts';
 import { announcedAs, madeFrom } from '../../src/policies/tools/announced.ts';
 import { printableSchema } from '../../src/policies/tools/schema-words.ts';
+import { forwardedMeta } from '../../src/protocol/meta.ts';
 import { jsonText, numberText } from '../support/json-texts.ts';
 
 describe('JSON that keeps its numbers', () => {
@@ -165,7 +164,7 @@ describe('JSON that keeps its numbers', () => {
 
   it('looks for no texts before a number has one', async () => {
     vi.resetModules();
-    const fresh = await import('../../src/policies/exact-json.ts');
+    const fresh = await import('../../src/domain/data/exact-json.ts');
     const value = { a: 1.5 };
     expect(fresh.numberTextAt(value, 'a')).toBe(undefined);
     expect(fresh.keepNumbers({ ...value }, value)).toEqual(value);

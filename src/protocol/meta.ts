@@ -1,7 +1,7 @@
 /** Reads the metadata of a request: its trace, and what a caller adds for the server. */
 
-import type { TraceContext } from '../../domain/host/telemetry.ts';
-import { keepNumbers } from '../exact-json.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import type { TraceContext } from '../domain/host/telemetry.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 

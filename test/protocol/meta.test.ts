@@ -4,7 +4,7 @@ import {
   isTracePart,
   traceContextIn,
   withoutTrace,
-} from '../../../src/policies/calls/request-meta.ts';
+} from '../../src/protocol/meta.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
