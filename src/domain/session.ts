@@ -216,17 +216,24 @@ export interface SessionEvidence
   readonly isWaitingForValues?: true;
 }
 
-export interface SessionCallOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Time in which the server must answer, or report progress if `renewal` is set. */
-  readonly timeoutMs: number;
-  /** How progress restarts the wait; absent if it does not. */
+/** When a call ends, and what moves that. */
+export interface CallDeadline {
+  /**
+   * Monotonic time on the injected clock, in milliseconds, by which the server must answer, or report
+   * progress if `renewal` is set.
+   */
+  readonly deadlineAt: number;
+  /** How progress moves the deadline; absent if it does not. */
   readonly renewal?: ProgressRenewal | undefined;
   /**
-   * Total time, in milliseconds, for which the timeout is paused while this request's questions
-   * await an answer. If absent, it is never paused.
+   * Maximum total time, in milliseconds, by which open questions of this request move its deadline.
+   * If absent, they do not.
    */
-  readonly questionsMs?: number;
+  readonly questionsMs?: number | undefined;
+}
+
+export interface SessionCallOptions extends CallDeadline {
+  readonly signal?: AbortSignal | undefined;
   /** Answers the request's questions. */
   readonly party?: QuestionParty | undefined;
   /** Metadata sent with the request; absent for none. */
@@ -239,12 +246,12 @@ export interface SessionCallOptions {
   readonly onProgress?: ((progress: CallProgress) => void) | undefined;
 }
 
-/** How progress extends the deadline of a running call. */
+/** How progress moves the deadline of a running call. */
 export interface ProgressRenewal {
   /** Time that each progress report grants, in milliseconds. */
   readonly silenceMs: number;
-  /** Maximum total time, in milliseconds after the request was sent. */
-  readonly untilMs: number;
+  /** The latest deadline that progress can grant; open questions move it too. */
+  readonly untilAt: number;
 }
 
 export interface CallProgress {

@@ -7,7 +7,7 @@
  */
 
 import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
-import type { SessionCallOptions } from '../../../src/domain/session.ts';
+import type { CallDeadline } from '../../../src/domain/session.ts';
 
 /**
  * Keeps requests in places instead of a Set: once a Set is old, V8 allocates each of its tables among
@@ -81,39 +81,31 @@ export class Deadlines<Kind extends Deadline = Deadline> {
   }
 }
 
-/** A request's time, in milliseconds. Each `hold` is followed by one `release`. */
+/** A request's deadline, in monotonic milliseconds. Each `hold` is followed by one `release`. */
 export abstract class Deadline {
-  /** Monotonic time at which the request's time runs out. */
+  /** When the request's time runs out, if nothing happens before. */
   dueAt: number;
   /** Its place among the open ones; -1 if it is not open. */
   place = -1;
   readonly #deadlines: Deadlines;
-  /** The server's time. */
-  #leftMs: number;
-  /** Time for answers to the server's questions; anything beyond it consumes the server's time. */
+  /** When the server's time ends, if it is not paused from now on. */
+  #endAt: number;
+  /** The time for answers to the server's questions that is left. */
   #questionsMs: number;
-  /** The latest time to which renewals can extend the request. */
-  #untilMs: number;
-  /** The server's time after each progress notification; undefined if progress changes nothing. */
   readonly #silenceMs: number | undefined;
-  #since: number;
+  /** The latest end that progress can grant. */
+  #untilAt: number;
+  /** Until when paused time has been accounted for, during a pause. */
+  #pausedAt = 0;
   #holds = 0;
 
-  constructor(
-    deadlines: Deadlines,
-    {
-      timeoutMs,
-      questionsMs = 0,
-      renewal,
-    }: Pick<SessionCallOptions, 'timeoutMs' | 'questionsMs' | 'renewal'>,
-  ) {
+  constructor(deadlines: Deadlines, { deadlineAt, questionsMs = 0, renewal }: CallDeadline) {
     this.#deadlines = deadlines;
-    this.#leftMs = timeoutMs;
+    this.dueAt = deadlineAt;
+    this.#endAt = deadlineAt;
     this.#questionsMs = questionsMs;
-    this.#untilMs = renewal?.untilMs ?? timeoutMs;
     this.#silenceMs = renewal?.silenceMs;
-    this.#since = deadlines.clock.now();
-    this.dueAt = this.#since + timeoutMs;
+    this.#untilAt = renewal?.untilAt ?? deadlineAt;
   }
 
   /** Called once, when the time has run out. */
@@ -140,23 +132,26 @@ export abstract class Deadline {
   /** Called when the server reports progress: its time starts again. */
   renew(): void {
     if (this.#silenceMs === undefined) return;
-    this.#account();
-    this.#leftMs = Math.min(this.#silenceMs, this.#untilMs);
+    const now = this.#account();
+    this.#endAt = Math.min(now + this.#silenceMs, this.#untilAt);
     this.#schedule();
   }
 
-  #account(): void {
+  /** Moves the end by the time for which the server's time was paused until now. */
+  #account(): number {
     const now = this.#deadlines.clock.now();
-    const elapsedMs = now - this.#since;
-    this.#since = now;
-    const free = this.#holds > 0 ? Math.min(elapsedMs, this.#questionsMs) : 0;
-    this.#questionsMs -= free;
-    this.#leftMs -= elapsedMs - free;
-    this.#untilMs -= elapsedMs - free;
+    if (this.#holds > 0) {
+      const pausedMs = Math.min(now - this.#pausedAt, this.#questionsMs);
+      this.#questionsMs -= pausedMs;
+      this.#endAt += pausedMs;
+      this.#untilAt += pausedMs;
+    }
+    this.#pausedAt = now;
+    return now;
   }
 
   #schedule(): void {
-    this.dueAt = this.#since + this.#leftMs + (this.#holds > 0 ? this.#questionsMs : 0);
+    this.dueAt = this.#endAt + (this.#holds > 0 ? this.#questionsMs : 0);
     this.#deadlines.schedule(this);
   }
 }

@@ -34,7 +34,7 @@ import { gateFor, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
 import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
-import { deadlineOf, leastLeftMs, runningTimes } from './time-limits.ts';
+import { deadlineOf, leastLeftMs, sessionLimits } from './time-limits.ts';
 import type { ToolAddress } from './tool-address.ts';
 
 export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
@@ -366,13 +366,13 @@ export class CallDispatcher {
     const { view, handle, about, sentAt: now } = target;
     const { signal, onProgress, round, requestId, onQuestion, client } = call.options;
     const { deadlineAt } = call;
-    const times = runningTimes(call, { deadlineAt, now }, view.desired, about.tool);
+    const limits = sessionLimits(call, { deadlineAt, now }, view.desired, about.tool);
     call.sends += 1;
     call.watch?.found(about.tool);
     const options: SessionCallOptions = {
-      timeoutMs: times.timeoutMs,
-      questionsMs: times.questionsMs,
-      renewal: times.renewal,
+      deadlineAt: limits.deadlineAt,
+      questionsMs: limits.questionsMs,
+      renewal: limits.renewal,
       // The party that answers the server's questions about this call.
       party: { tool: about.tool, requestId, onQuestion, client },
       signal,

@@ -2,7 +2,7 @@
 
 import type { CallPolicy } from '../../domain/policy.ts';
 import { isRemote } from '../../domain/server-spec.ts';
-import type { ProgressRenewal } from '../../domain/session.ts';
+import type { CallDeadline } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { badTimeout } from '../errors/refused.ts';
@@ -14,12 +14,6 @@ export interface CallTimes {
   /** Time spent on questions to the user, by which the policy's deadline is extended. */
   readonly pausedMs: number;
   readonly options: CallOptions;
-}
-
-export interface Running {
-  readonly timeoutMs: number;
-  readonly questionsMs: number;
-  readonly renewal?: ProgressRenewal;
 }
 
 /**
@@ -43,39 +37,27 @@ function isTimeout(ms: number | undefined): boolean {
 }
 
 /** Returns the time limits for the session, if the call is sent now. */
-export function runningTimes(
+export function sessionLimits(
   { startedAt, pausedMs, options }: CallTimes,
   { deadlineAt, now }: { readonly deadlineAt: number; readonly now: number },
   desired: DesiredServer,
   tool: string | undefined,
-): Running {
+): CallDeadline {
   const { maxTimeoutMs, progressResets } = desired.policy.call;
-  const leftMs = Math.max(1, deadlineAt - now);
-  const idleMs = options.idleTimeoutMs ?? idleTimeoutMsOf(desired);
-  const timeoutMs = Math.min(leftMs, idleMs ?? leftMs);
-  const hearsProgress = options.onProgress !== undefined || idleMs !== null;
-  const questionsMs = questionsMsOf({ startedAt, pausedMs, options }, deadlineAt, maxTimeoutMs);
-  const plain = { timeoutMs, questionsMs };
-  if (!progressResets || !hearsProgress) return plain;
+  const hasMaximum = maxTimeoutMs !== null;
+  const maximumAt = hasMaximum ? startedAt + pausedMs + maxTimeoutMs : Number.POSITIVE_INFINITY;
   // A deadline that the caller set is final.
-  const ownEnd = options.timeoutMs !== undefined || maxTimeoutMs === null;
-  const untilMs = ownEnd ? leftMs : Math.max(leftMs, startedAt + pausedMs + maxTimeoutMs - now);
-  if (untilMs === leftMs && idleMs === null) return plain;
-  return { ...plain, renewal: { silenceMs: idleMs ?? timeoutMsOf(desired, tool), untilMs } };
-}
-
-/**
- * Returns how long the server's questions may pause the deadline: until `maxTimeoutMs`. A deadline
- * that the caller set is not paused.
- */
-function questionsMsOf(
-  { startedAt, pausedMs, options }: CallTimes,
-  deadlineAt: number,
-  maxTimeoutMs: CallPolicy['maxTimeoutMs'],
-): number {
-  if (options.timeoutMs !== undefined) return 0;
-  const endAt = maxTimeoutMs === null ? Infinity : startedAt + pausedMs + maxTimeoutMs;
-  return Math.max(0, endAt - deadlineAt);
+  const latestAt = options.timeoutMs === undefined ? Math.max(deadlineAt, maximumAt) : deadlineAt;
+  const idleMs = options.idleTimeoutMs ?? idleTimeoutMsOf(desired);
+  const plain = {
+    deadlineAt: idleMs === null ? deadlineAt : Math.min(deadlineAt, now + idleMs),
+    questionsMs: latestAt - deadlineAt,
+  };
+  const hearsProgress = options.onProgress !== undefined || idleMs !== null;
+  if (!progressResets || !hearsProgress) return plain;
+  const untilAt = hasMaximum ? latestAt : deadlineAt;
+  if (untilAt === deadlineAt && idleMs === null) return plain;
+  return { ...plain, renewal: { silenceMs: idleMs ?? timeoutMsOf(desired, tool), untilAt } };
 }
 
 // A response needs at least this long across a network and two busy event loops.

@@ -415,7 +415,7 @@ export function fixtureSpec(
 export function callOptions(more: { signal?: AbortSignal; timeoutMs?: number } = {}) {
   return {
     signal: more.signal ?? new AbortController().signal,
-    timeoutMs: more.timeoutMs ?? 25_000,
+    deadlineAt: realClock.now() + (more.timeoutMs ?? 25_000),
   };
 }
 

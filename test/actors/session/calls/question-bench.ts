@@ -58,7 +58,10 @@ export interface QuestionBench {
   readonly announced: unknown;
   /** Listeners for changed roots. */
   readonly listeners: ReadonlySet<() => void>;
-  call(tool: string, options?: Partial<SessionCallOptions>): Promise<string>;
+  call(
+    tool: string,
+    options?: Partial<SessionCallOptions> & { timeoutMs?: number },
+  ): Promise<string>;
   /** The server asks; `of`: on the response stream of the call with this number. */
   ask(id: number | string, method: string, params: unknown, of?: number): Promise<void>;
   tell(method: string, params: unknown): Promise<void>;
@@ -126,9 +129,10 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     declined,
     listeners,
     announced: (handshake as Record<string, unknown>)['capabilities'],
-    async call(tool, options = {}) {
+    async call(tool, { timeoutMs = 1_000, ...options } = {}) {
       const progress = isLight ? {} : { onProgress: () => {} };
-      const all = { timeoutMs: 1_000, party: { tool }, ...progress, ...options };
+      const deadlineAt = clock.now() + timeoutMs;
+      const all = { deadlineAt, party: { tool }, ...progress, ...options };
       const answer = await handle.callTool(tool, {}, all);
       return 'failure' in answer ? answer.failure.reason : 'ok';
     },

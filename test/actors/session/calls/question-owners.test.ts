@@ -199,7 +199,7 @@ it('a failed call says why its question was not answered', async () => {
     bench.asked.at(-1)?.answer(undefined);
     await turn();
   };
-  const options = { timeoutMs: 1_000, party: { client: ofUs } };
+  const options = { deadlineAt: bench.clock.now() + 1_000, party: { client: ofUs } };
   const call = (party: object) =>
     bench.handle.callTool('work', {}, { ...options, party: { client: party } } as typeof options);
   const alone = call(ofUs);

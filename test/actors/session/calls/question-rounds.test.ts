@@ -25,8 +25,9 @@ class Request extends Deadline {
   onFailure: (reason: unknown) => void = () => {};
   unanswered: string | undefined;
 
-  constructor(deadlines: Deadlines, signal: AbortSignal, times: Choice & { timeoutMs: number }) {
-    super(deadlines, times);
+  constructor(deadlines: Deadlines, signal: AbortSignal, times: Choice) {
+    const deadlineAt = deadlines.clock.now() + (times.timeoutMs ?? 1_000);
+    super(deadlines, { deadlineAt, questionsMs: times.questionsMs });
     this.signal = signal;
     signal.addEventListener('abort', () => this.onFailure(signal.reason));
     deadlines.add(this);
@@ -39,7 +40,7 @@ class Request extends Deadline {
 
 /** A server that gives these answers in turn and then repeats the last one. */
 function begin(answers: readonly object[], choice: Choice = {}) {
-  const { kinds = ['form', 'url'], folders, timeoutMs = 1_000, questionsMs } = choice;
+  const { kinds = ['form', 'url'], folders } = choice;
   const { ports, asked } = createPorts(kinds, folders);
   const clock = new VirtualClock();
   const questions = new SessionQuestions({
@@ -51,9 +52,8 @@ function begin(answers: readonly object[], choice: Choice = {}) {
     onDeclined: () => {},
   });
   const abort = new AbortController();
-  const times = { timeoutMs, ...(questionsMs !== undefined && { questionsMs }) };
   const deadlines = new Deadlines(clock);
-  const request = new Request(deadlines, abort.signal, times);
+  const request = new Request(deadlines, abort.signal, choice);
   const sent: RoundParams[] = [];
   const party = { tool: 'query' };
   const setup = { clock, questions, party, request };

@@ -83,7 +83,7 @@ async function stageOf(isLight: boolean): Promise<Stage> {
     handle,
     call: (args = {}, signal) =>
       handle.callTool('echo', args, {
-        timeoutMs: 1_000,
+        deadlineAt: clock.now() + 1_000,
         ...(signal !== undefined && { signal }),
         ...(!isLight && { onProgress: () => {} }),
       }),
@@ -313,7 +313,7 @@ it('a call whose argument cannot be read for a header is not sent', async () => 
       throw new Error('no region for hunter22');
     },
   };
-  expect(await caller.callTool('echo', args, { timeoutMs: 1_000 })).toEqual({
+  expect(await caller.callTool('echo', args, { deadlineAt: 1_000 })).toEqual({
     failure: {
       reason: 'invalidArguments',
       written: false,
@@ -328,7 +328,7 @@ it('a request whose deadline passed between two rounds is not sent again', async
   const clock = new VirtualClock();
   const connection = { transport, stages: transport.stages } as unknown as Connection;
   const requests = new Requests(clock, connection, undefined);
-  const request = requests.begin({ timeoutMs: 1_000 });
+  const request = requests.begin({ deadlineAt: clock.now() + 1_000 });
   clock.advanceBy(1_000);
   const outgoing = { method: 'tools/call', params: {}, meta: undefined } as const;
   await expect(requests.exchange(request, outgoing)).rejects.toThrow('Request timed out');
@@ -361,8 +361,8 @@ describe('a call whose deadline progress extends', () => {
       'echo',
       {},
       {
-        timeoutMs: 1_000,
-        renewal: { silenceMs: 500, untilMs: 1_800 },
+        deadlineAt: stage.clock.now() + 1_000,
+        renewal: { silenceMs: 500, untilAt: stage.clock.now() + 1_800 },
         onProgress: (news) => heard.push(news.progress),
       },
     );
@@ -395,7 +395,8 @@ describe('a call whose deadline progress extends', () => {
     const stage = await stageOf(true);
     const heard: unknown[] = [];
     const onProgress = (news: unknown): void => void heard.push(news);
-    const outcome = stage.handle.callTool('echo', {}, { timeoutMs: 1_000, onProgress });
+    const options = { deadlineAt: stage.clock.now() + 1_000, onProgress };
+    const outcome = stage.handle.callTool('echo', {}, options);
     const progressToken = stage.transport.calls[0]?.params?._meta?.progressToken;
     const meta = { step: 'x', 'io.modelcontextprotocol/any': 1 };
     const params = { progressToken, progress: 1, _meta: meta };
