@@ -392,10 +392,15 @@ export class StdioTransport extends Connection implements LineListeners {
 
   #awaitExit(message: string): void {
     if (this.isOver || this.#isClosing || this.#exit !== undefined) return;
+    // Without a process, the error of its start says all.
+    if (this.pid === undefined) return;
     this.setup.events.broke();
-    this.#after(exitGraceMs, () => {
-      if (this.#exit === undefined) this.lose({ code: 'CONNECTION_CLOSED', message });
-    });
+    // After a pause of the event loop, timers run before an exit is heard.
+    this.#after(exitGraceMs, () =>
+      setImmediate(() => {
+        if (this.#exit === undefined) this.lose({ code: 'CONNECTION_CLOSED', message });
+      }),
+    );
   }
 
   protected override lose(seen: Seen): void {

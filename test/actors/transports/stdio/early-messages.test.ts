@@ -1,4 +1,4 @@
-/** A process that writes before its session is ready to read. */
+/** A process that writes before its session is ready to read, and one that never started. */
 
 import { describe, expect, it } from 'vitest';
 
@@ -50,5 +50,41 @@ describe('a process that writes before the transport starts', () => {
     } finally {
       transport.dispose();
     }
+  });
+});
+
+describe('a process that could not be started', () => {
+  it('is reported by the error of its start alone, not as broken off', async () => {
+    const heard: string[] = [];
+    const of = (command: string, args: readonly string[], onBroken = () => {}) =>
+      new StdioTransport(
+        { command, args, env: { PATH: process.env['PATH'] ?? '' }, cwd: '/tmp' },
+        {
+          clock: realClock,
+          events: {
+            ...silentEvents,
+            broke: () => {
+              heard.push(command);
+              onBroken();
+            },
+          },
+          secrets: [],
+          policy: () => {
+            throw new Error('asked for when it closes in good order only');
+          },
+        },
+      );
+    const missing = of('no-such-command', []);
+    await expect(missing.launch()).rejects.toMatchObject({ code: 'ENOENT' });
+    // The pipes of the one end before those of the other.
+    await new Promise<void>((resolve) => {
+      const closed = of('sh', ['-c', 'exec 1>&-; cat'], () => {
+        closed.dispose();
+        resolve();
+      });
+      void closed.launch();
+    });
+    missing.dispose();
+    expect(heard).toEqual(['sh']);
   });
 });
