@@ -25,11 +25,6 @@ const longestAgeMs = 600_000;
 // An issuer that is down withdraws no key; an hour is long enough to repair it.
 const latestUseMs = 3_600_000;
 
-/** The issuer's keys are unknown because it does not answer. */
-class KeysUnavailableError extends Error {
-  override readonly name = 'KeysUnavailableError';
-}
-
 export class IssuerKeys {
   /** Exactly as the issuer writes it, and as its tokens name it. */
   readonly issuer: string;
@@ -64,7 +59,8 @@ export class IssuerKeys {
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     if (this.#ageMs() > longestAgeMs) await this.#fetchAgain();
-    if (this.#ageMs() > latestUseMs) throw new KeysUnavailableError('the keys are too old');
+    // The issuer does not answer.
+    if (this.#ageMs() > latestUseMs) throw new Error('the keys are too old');
     try {
       return await this.#known.find(header, token);
     } catch (error) {

@@ -13,7 +13,7 @@ import type { Clock } from '../../src/domain/clock.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
-import { AddressBlockedError } from '../transports/http/addresses.ts';
+import { BlockedError } from '../transports/http/addresses.ts';
 import {
   type Answer,
   createGuardedFetch,
@@ -60,7 +60,7 @@ export function createIssuerConnection(
       await guarded.check(home);
       await guarded.check(url);
     } catch (error) {
-      if (error instanceof AddressBlockedError)
+      if (error instanceof BlockedError)
         throw refused('discovery', `${quoted(url.href)} is refused: ${error.message}`);
       // The environment's proxy for this address.
       if (error instanceof SettingError) throw refused('discovery', sentence(error.message));
@@ -120,9 +120,7 @@ export function permittedUrl(text: string, what: string): URL {
 /** A request without a connection was never sent; a GET may run twice. */
 function mayRunAgain(error: unknown, method = 'GET'): boolean {
   if (!(error instanceof RequestFailedError)) return false;
-  const { cause } = error;
-  if (cause instanceof AddressBlockedError) return false;
-  if (cause instanceof Error && cause.name === 'RedirectBlockedError') return false;
+  if (error.cause instanceof BlockedError) return false;
   return method === 'GET' || !error.wasConnected;
 }
 

@@ -10,7 +10,7 @@ import type {
 import { redactWords } from '../../src/policies/text/redact-words.ts';
 import { ProtocolFault } from '../transports/connection/errors.ts';
 import { RequestFailedError } from '../transports/connection/failure.ts';
-import { AddressBlockedError } from '../transports/http/addresses.ts';
+import { BlockedError } from '../transports/http/addresses.ts';
 
 export interface StepFailure extends AuthorizationFailure {
   /** Whether the same step would fail again, without a change by the user or the issuer. */
@@ -62,10 +62,8 @@ function failedAs(
 async function failureOf(error: unknown): Promise<StepFailure> {
   if (error instanceof StepError) return error.failure;
   if (error instanceof RequestFailedError) {
-    const isBlocked =
-      error.cause instanceof AddressBlockedError ||
-      (error.cause instanceof Error && error.cause.name === 'RedirectBlockedError');
-    return refused(isBlocked ? 'discovery' : 'unavailable', sentence(error.message)).failure;
+    const kind = error.cause instanceof BlockedError ? 'discovery' : 'unavailable';
+    return refused(kind, sentence(error.message)).failure;
   }
   const { IssuerMismatchError, SdkError } = await import('@modelcontextprotocol/client');
   // The received issuer may be an attacker's text.

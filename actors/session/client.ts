@@ -20,9 +20,9 @@ import { isRecord } from '../../src/domain/data/is-record.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
 import type { EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
-import { methodNotFound } from '../../src/protocol/rpc-codes.ts';
+import { methodNotFound, RpcError } from '../../src/protocol/rpc-codes.ts';
 import { startDeadline } from '../host/time-limit.ts';
-import { AnsweredError, ProtocolFault } from '../transports/connection/errors.ts';
+import { ProtocolFault } from '../transports/connection/errors.ts';
 import { takeRequestId } from './calls/requests.ts';
 import {
   completed,
@@ -404,11 +404,11 @@ export class Client {
     const subscription = typeof id === 'string' ? this.#subscriptions?.get(id) : undefined;
     if (subscription !== undefined) {
       const closed = new ProtocolFault('CONNECTION_CLOSED', 'The server ended the subscription.');
-      return subscription.onEnd('error' in message ? new AnsweredError(message.error) : closed);
+      return subscription.onEnd('error' in message ? new RpcError(message.error) : closed);
     }
     // Some servers return a numeric id as a string.
     const pending = this.#pending.get(Number(id));
-    if ('error' in message) pending?.reject(new AnsweredError(message.error));
+    if ('error' in message) pending?.reject(new RpcError(message.error));
     else pending?.resolve(message.result as Fields);
   }
 

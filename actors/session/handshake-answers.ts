@@ -8,13 +8,13 @@ import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/c
 import { keepNumbers } from '../../src/domain/data/exact-json.ts';
 import { isRecord } from '../../src/domain/data/is-record.ts';
 import type { ServerProfile } from '../../src/domain/session.ts';
-import { methodNotFound, unsupportedVersion } from '../../src/protocol/rpc-codes.ts';
 import {
-  AnsweredError,
-  ProtocolFault,
-  RefusedError,
-  UnexpectedAnswerError,
-} from '../transports/connection/errors.ts';
+  methodNotFound,
+  RpcError,
+  type RpcErrorBody,
+  unsupportedVersion,
+} from '../../src/protocol/rpc-codes.ts';
+import { isUnexpected, ProtocolFault, RefusedError } from '../transports/connection/errors.ts';
 import { RequestFailedError } from '../transports/connection/failure.ts';
 
 export type Answered = Readonly<Record<string, unknown>>;
@@ -48,19 +48,13 @@ export type ProbeOutcome =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'silent' | 'closed' };
 
-interface RpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
 export type EraFound =
   | { readonly era: 'legacy' }
   | { readonly era: 'modern'; readonly facts: ServerFacts }
   /** The answer is missing or unusable, which the old handshake may not be. */
   | { readonly era: 'unclear'; readonly error: Error }
   /** The server refused our version and listed it as supported; the probe may be repeated once. */
-  | { readonly era: 'contradicted'; readonly error: AnsweredError };
+  | { readonly era: 'contradicted'; readonly error: RpcError };
 
 /**
  * Reads the answer to `initialize`.
@@ -134,10 +128,10 @@ function eraIn(result: Answered): EraFound {
 }
 
 function eraAfter(error: unknown): EraFound {
-  if (error instanceof AnsweredError) return eraOfRefusal(error);
+  if (error instanceof RpcError) return eraOfRefusal(error);
   if (error instanceof Error && error.name === 'UnauthorizedError') throw error;
   if (error instanceof RefusedError) return eraOfStatus(error);
-  if (error instanceof UnexpectedAnswerError || error instanceof SyntaxError)
+  if (isUnexpected(error) || error instanceof SyntaxError)
     return unclear(
       eraFault(
         `the server answered with an unusable reply (${wordsOf(error)})`,
@@ -165,7 +159,7 @@ export function isModernRefusal(error: unknown): boolean {
     const { status } = error;
     return status >= 400 && status < 500 && !statusesInEveryEra.has(status);
   }
-  if (!(error instanceof AnsweredError)) return false;
+  if (!(error instanceof RpcError)) return false;
   return error.code === methodNotFound || supportedIn(error)?.includes(modernVersion) === true;
 }
 
@@ -173,16 +167,16 @@ export function isModernRefusal(error: unknown): boolean {
 function supportedIn({
   code,
   data,
-}: Pick<RpcError, 'code' | 'data'>): readonly string[] | undefined {
+}: Pick<RpcErrorBody, 'code' | 'data'>): readonly string[] | undefined {
   const supported = isRecord(data) ? data['supported'] : undefined;
   return code === unsupportedVersion && isVersions(supported) ? supported : undefined;
 }
 
 /** Any error but one is what an older server answers to an unknown method. */
-function eraOfRefusal(refusal: RpcError): EraFound {
+function eraOfRefusal(refusal: RpcErrorBody): EraFound {
   const supported = supportedIn(refusal);
   if (supported === undefined) return { era: 'legacy' };
-  const error = new AnsweredError(refusal);
+  const error = new RpcError(refusal);
   if (supported.includes(modernVersion)) return { era: 'contradicted', error };
   if (supported.some((each) => each > modernVersion)) throw error;
   return { era: 'legacy' };
@@ -203,7 +197,7 @@ function eraOfStatus(error: RefusedError): EraFound {
   return answer === undefined ? { era: 'legacy' } : eraOfRefusal(answer);
 }
 
-function rpcErrorIn(body = ''): RpcError | undefined {
+function rpcErrorIn(body = ''): RpcErrorBody | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
     const error = isRecord(parsed) ? parsed['error'] : undefined;
@@ -228,7 +222,7 @@ export function oldFault(hasClosed: boolean): ProtocolFault {
 
 export function eraFault(why: string, what = 'failed', cause?: unknown): ProtocolFault {
   const message = `Version negotiation ${what}: ${why}`;
-  return new ProtocolFault('ERA_NEGOTIATION_FAILED', message, cause);
+  return new ProtocolFault('ERA_NEGOTIATION_FAILED', message, { cause });
 }
 
 function probeFault(error: unknown): ProtocolFault {

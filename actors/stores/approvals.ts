@@ -161,7 +161,8 @@ class Store {
       const reading = await readApprovals(file);
       if ('damage' in reading)
         await this.#locked(file, async () => {
-          this.#take(file, { records: await this.#readOrSetAside(file) });
+          const records = await this.#readOrSetAside(file);
+          if (records !== undefined) this.#take(file, { records });
         });
       else this.#take(file, reading);
       // Decisions made while the file could not be trusted are written now.
@@ -172,6 +173,7 @@ class Store {
   async #write(file: string): Promise<void> {
     await this.#locked(file, async () => {
       const all = await this.#readOrSetAside(file);
+      if (all === undefined) return;
       // Decisions added from here on wait for the next write.
       this.#hasWriteWaiting = false;
       const entries = this.#entries();
@@ -195,20 +197,21 @@ class Store {
     try {
       await withFileLock(file, this.#ports.clock, work);
     } catch (error) {
-      if (error instanceof RefusedError) this.#take(file, { refusal: error.message });
-      else {
-        const why =
-          codeOf(error) === 'EFBIG'
-            ? fullFile
-            : `approvals cannot be saved (${codeOf(error)}); make room or let this user write there`;
-        this.#report(file, `${why}; decisions made meanwhile end with this run`);
-      }
+      const why =
+        codeOf(error) === 'EFBIG'
+          ? fullFile
+          : `approvals cannot be saved (${codeOf(error)}); make room or let this user write there`;
+      this.#report(file, `${why}; decisions made meanwhile end with this run`);
     }
   }
 
-  async #readOrSetAside(file: string): Promise<readonly StoredApproval[]> {
+  /** Resolves with undefined if the file must not be replaced, which is reported. */
+  async #readOrSetAside(file: string): Promise<readonly StoredApproval[] | undefined> {
     const reading = await readApprovals(file);
-    if ('refusal' in reading) throw new RefusedError(reading.refusal);
+    if ('refusal' in reading) {
+      this.#take(file, reading);
+      return undefined;
+    }
     if ('records' in reading) return reading.records;
     // Its approvals must not count while it is being moved.
     this.#setStored(GroupedMap.of());
@@ -275,11 +278,6 @@ class Store {
     const problems = [this.#problem, this.#asideNote, this.#forgottenNote];
     this.#ports.onProblems(problems.filter((each) => each !== undefined));
   }
-}
-
-/** The file exists and must not be replaced. */
-class RefusedError extends Error {
-  override readonly name = 'RefusedError';
 }
 
 const version = 2;

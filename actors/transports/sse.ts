@@ -15,10 +15,10 @@ import {
   type Seen,
   serialize,
 } from './connection/connection.ts';
-import { RefusedError } from './connection/errors.ts';
+import { RefusedError, unexpected } from './connection/errors.ts';
 import { addressOf, describeError } from './connection/failure.ts';
-import { AddressBlockedError } from './http/addresses.ts';
-import { isEventStream, tooLongAnswer, unexpected } from './http/body.ts';
+import { BlockedError } from './http/addresses.ts';
+import { isEventStream, tooLongAnswer } from './http/body.ts';
 import { isMessageEvent, readEvents } from './http/events.ts';
 import { type Answer, createGuardedFetch } from './http/fetch.ts';
 import { answeredBy, cancelledBy, Posts } from './http/posts.ts';
@@ -149,7 +149,7 @@ export class SseTransport extends Connection {
     if (target.origin !== url.origin || target.username !== '' || target.password !== '') {
       const where = addressOf(target);
       this.#opened?.reject(
-        new AddressBlockedError(`The server wants messages posted to ${where}, another origin.`),
+        new BlockedError(`The server wants messages posted to ${where}, another origin.`),
       );
       return;
     }

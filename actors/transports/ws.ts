@@ -18,6 +18,7 @@ import {
   type Seen,
   serialize,
 } from './connection/connection.ts';
+import { RefusedError } from './connection/errors.ts';
 import { addressOf, describeError, RequestFailedError } from './connection/failure.ts';
 import {
   charactersPerWork,
@@ -61,18 +62,6 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
   [1013, 'try again later'],
 ]);
 
-class RefusedError extends Error {
-  override readonly name = 'RefusedError';
-  readonly status: number;
-  readonly refusal: RefusedAnswer;
-
-  constructor(refusal: RefusedAnswer) {
-    super(`The server refused the WebSocket with status ${refusal.status}.`);
-    this.status = refusal.status;
-    this.refusal = refusal;
-  }
-}
-
 export class WsTransport extends Connection {
   readonly kind = 'ws';
   readonly #endpoint: RemoteEndpoint;
@@ -101,23 +90,20 @@ export class WsTransport extends Connection {
       const sentWith = (await authenticator?.headers('GET', asHttp(this.#endpoint.url))) ?? {};
       if (this.isOver) throw new NotSentError('Not connected');
       this.#sentWith = sentWith;
-      try {
-        return await this.#open(sentWith);
-      } catch (error) {
-        // The server responded to the handshake with something other than a WebSocket.
-        if (!(error instanceof RefusedError))
-          throw new RequestFailedError(this.#endpoint.url, error, this.#wasConnected);
-        const { refusal } = error;
-        const mayRepeat =
-          repetitions.take(refusal) && (await authenticator?.refused({ ...refusal, sentWith }));
-        if (mayRepeat === true) continue;
-        this.over();
-        throw error;
-      }
+      const refusal = await this.#open(sentWith).catch((error: unknown) => {
+        throw new RequestFailedError(this.#endpoint.url, error, this.#wasConnected);
+      });
+      if (refusal === undefined) return;
+      const mayRepeat =
+        repetitions.take(refusal) && (await authenticator?.refused({ ...refusal, sentWith }));
+      if (mayRepeat === true) continue;
+      this.over();
+      const { status } = refusal;
+      throw new RefusedError(`The server refused the WebSocket with status ${status}.`, { status });
     }
   }
 
-  async #open(sentWith: Readonly<Record<string, string>>): Promise<void> {
+  async #open(sentWith: Readonly<Record<string, string>>): Promise<RefusedAnswer | undefined> {
     const { url, headers } = this.#endpoint;
     // A variable, because the published types lack some of these options.
     const options = {
@@ -133,7 +119,7 @@ export class WsTransport extends Connection {
     };
     const socket = new WebSocket(url, [subprotocol], options);
     this.#socket = socket;
-    await this.#opened(socket);
+    return this.#opened(socket);
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -166,12 +152,13 @@ export class WsTransport extends Connection {
     this.#cut();
   }
 
-  #opened(socket: WebSocket): Promise<void> {
+  /** Resolves with the response to the handshake if it is anything but a WebSocket. */
+  #opened(socket: WebSocket): Promise<RefusedAnswer | undefined> {
     let isRefused = false;
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         this.#hasOpened = true;
-        resolve();
+        resolve(undefined);
       });
       socket.once('upgrade', () => {
         this.#wasConnected = true;
@@ -181,7 +168,7 @@ export class WsTransport extends Connection {
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
         isRefused = true;
-        reject(new RefusedError(readRefusal(status, headers)));
+        resolve(readRefusal(status, headers));
         socket.terminate();
       });
       socket.on('message', (data, isBinary) => {

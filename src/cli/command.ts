@@ -19,7 +19,7 @@ export interface FlagDefinition {
   readonly preset?: string;
   /**
    * Parses a value, given the result for the previous one.
-   * @throws InvalidFlagValue
+   * @throws TroupeError `USAGE`; the program adds which flag it is
    */
   readonly parse?: (text: string, previous: never) => unknown;
 }

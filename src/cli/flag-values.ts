@@ -4,16 +4,13 @@ import { usageError } from '../domain/user-errors.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
 import { longestName, maxLogLines } from './control/protocol.ts';
 
-/** A value that a flag does not take; the program adds which. */
-export class InvalidFlagValue extends Error {}
-
 /** The longest delay of a Node timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /** Rejects a second value: if the last one won, a mistake would go unnoticed. */
 export function once<Value>(parse: (text: string) => Value) {
   return (text: string, previous: Value | undefined): Value => {
-    if (previous !== undefined) throw new InvalidFlagValue('It was given twice; use it once.');
+    if (previous !== undefined) throw usageError('It was given twice; use it once.');
     return parse(text);
   };
 }
@@ -32,12 +29,10 @@ export function parseNames(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim());
   for (const name of names) {
     if (name === '') {
-      throw new InvalidFlagValue('It contains an empty name; write names like db,api.');
+      throw usageError('It contains an empty name; write names like db,api.');
     }
     if (!isServerName(name)) {
-      throw new InvalidFlagValue(
-        'Server names have 1 to 100 characters: letters, digits and . _ : -',
-      );
+      throw usageError('Server names have 1 to 100 characters: letters, digits and . _ : -');
     }
   }
   return [...new Set(names)];
@@ -49,7 +44,7 @@ const wholeNumber =
   (text: string): number => {
     const value = /^(?:0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidFlagValue(`Write a whole number from ${least} to ${most}.`);
+    throw usageError(`Write a whole number from ${least} to ${most}.`);
   };
 
 export const parseMilliseconds = wholeNumber(1, maxTimerMs);
@@ -57,7 +52,7 @@ export const parseLineCount = wholeNumber(1, maxLogLines);
 
 /** Accepts any text but an empty one. */
 export function parseText(text: string): string {
-  if (text === '') throw new InvalidFlagValue('It must not be empty.');
+  if (text === '') throw usageError('It must not be empty.');
   return text;
 }
 
@@ -75,7 +70,7 @@ export function parseListenAddress(text: string): ListenAddress {
   const match = /^(?:(\[[\da-fA-F:.]+\]|[\w.-]+):)?(0|[1-9]\d{0,4})$/.exec(text);
   const port = Number(match?.[2]);
   if (match === null || port > maxPort) {
-    throw new InvalidFlagValue(
+    throw usageError(
       `Write PORT or HOST:PORT, with a port from 0 to ${maxPort} (0 = any free port).`,
     );
   }

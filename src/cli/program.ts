@@ -2,6 +2,7 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { printableLine } from '../domain/data/printable.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
 import { withDashes } from './add-words.ts';
 import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, type FlagDefinition, nameOf } from './command.ts';
@@ -33,7 +34,6 @@ import { upCommand } from './commands/up.ts';
 import { commonFlags } from './common-flags.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
-import { InvalidFlagValue } from './flag-values.ts';
 import type { CommonFlags } from './launch.ts';
 import { reportError, runCommand } from './run-command.ts';
 import { runShortForm, type ShortForm } from './short-form.ts';
@@ -196,7 +196,7 @@ function optionOf({ flags, description, choices, preset, parse }: FlagDefinition
     try {
       return parse(text, previous as never);
     } catch (error) {
-      throw error instanceof InvalidFlagValue ? new InvalidArgumentError(error.message) : error;
+      throw error instanceof TroupeError ? new InvalidArgumentError(error.message) : error;
     }
   });
 }

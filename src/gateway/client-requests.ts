@@ -15,6 +15,7 @@ import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
 import type { Question, QuestionKind } from '../domain/question.ts';
 import { traceContextIn } from '../protocol/meta.ts';
+import { RpcError } from '../protocol/rpc-codes.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
 import type { RequestContext } from './fast-call.ts';
@@ -28,7 +29,6 @@ import {
   failedCall,
   failedRequest,
   invalidParams,
-  RpcError,
   troupeErrorOf,
   withoutModel,
 } from './rpc-error.ts';
@@ -258,8 +258,10 @@ export class ClientRequests {
     if (!HeldCalls.isState(state)) return undefined;
     const held = this.#gateway.held.take(state, subject);
     if (held === undefined)
-      throw new RpcError(invalidParams, 'Invalid or expired requestState', {
-        reason: 'invalid_request_state',
+      throw new RpcError({
+        code: invalidParams,
+        message: 'Invalid or expired requestState',
+        data: { reason: 'invalid_request_state' },
       });
     this.#waiting.delete(held);
     held.answer(mcpReq.inputResponses);

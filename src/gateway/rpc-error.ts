@@ -4,21 +4,9 @@ import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
 import { keepNumbers } from '../domain/data/exact-json.ts';
 import { printableLine } from '../domain/data/printable.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { RpcError } from '../protocol/rpc-codes.ts';
 
 export const invalidParams = -32_602;
-
-/** An error that becomes the JSON-RPC error of the request in which it is thrown. */
-export class RpcError extends Error {
-  readonly code: number;
-  readonly data: unknown;
-
-  constructor(code: number, message: string, data?: unknown) {
-    super(message);
-    this.name = 'RpcError';
-    this.code = code;
-    this.data = data;
-  }
-}
 
 const errorKey = 'mcp-troupe/error';
 
@@ -66,7 +54,8 @@ export function cutOff(error: unknown): TroupeError {
 export function failedCall(error: unknown): Record<string, unknown> {
   const failed = troupeErrorOf(error);
   const document = failed.toJSON();
-  if (unknownCodes.has(failed.code)) throw new RpcError(invalidParams, failed.message, document);
+  if (unknownCodes.has(failed.code))
+    throw new RpcError({ code: invalidParams, message: failed.message, data: document });
   if (failed.rpcCode === missingCapability) throw failedRequest(failed);
   return {
     content: [{ type: 'text', text: `MCP error: ${failed.message}` }],
@@ -81,7 +70,7 @@ export function failedRequest(error: unknown): RpcError {
   const failed = troupeErrorOf(error);
   const { rpcData = {} } = failed;
   const data = keepNumbers({ ...rpcData, ...failed.toJSON() }, rpcData);
-  return new RpcError(rpcCodeOf(failed), failed.message, data);
+  return new RpcError({ code: rpcCodeOf(failed), message: failed.message, data });
 }
 
 /**

@@ -61,7 +61,7 @@ export function* readTreeByEntry(
     known.places = { body, ...outline.places };
     return root;
   } catch (error) {
-    if (error instanceof Unusual) return undefined;
+    if (error === unusual) return undefined;
     throw error;
   }
 }
@@ -91,8 +91,8 @@ export function readMembers(
 
 const jsonc = { allowTrailingComma: true } as const;
 
-/** Not an error: the reader of whole texts decides. */
-class Unusual extends Error {}
+/** Thrown for the text that the reader of whole texts decides about; not an error. */
+const unusual = new Error('unusual');
 
 const code = {
   tab: 9,
@@ -144,7 +144,7 @@ class Outline {
     this.#skipBlanks();
     const root = yield* this.#object(1);
     this.#skipBlanks();
-    if (this.#at < this.#body.length) throw new Unusual();
+    if (this.#at < this.#body.length) throw unusual;
     return root;
   }
 
@@ -185,10 +185,10 @@ class Outline {
     const text = this.#body.slice(start, this.#at);
     const { entry, node } = this.#entryOf(text);
     // A member at the top is one level higher than one of an object.
-    if (entry.depth + level - 1 > maxDepth) throw new Unusual();
+    if (entry.depth + level - 1 > maxDepth) throw unusual;
     this.#line = line + entry.lineBreaks;
     this.#tokens = tokens + entry.tokens;
-    if (this.#tokens > this.#bounds.tokens) throw new Unusual();
+    if (this.#tokens > this.#bounds.tokens) throw unusual;
     if (this.#weight >= turnWeight) {
       this.#weight = 0;
       yield;
@@ -209,7 +209,7 @@ class Outline {
   }
 
   #take(expected: number): void {
-    if (this.#code() !== expected) throw new Unusual();
+    if (this.#code() !== expected) throw unusual;
     this.#at += 1;
     this.#tokens += 1;
   }
@@ -233,27 +233,27 @@ class Outline {
     const second = body.charCodeAt(this.#at + 1);
     if (second === code.star) {
       const end = body.indexOf('*/', this.#at + 2);
-      if (end === -1) throw new Unusual();
+      if (end === -1) throw unusual;
       this.#at = end + 2;
       return;
     }
-    if (second !== code.slash) throw new Unusual();
+    if (second !== code.slash) throw unusual;
     const end = body.indexOf('\n', this.#at);
-    if (end === -1) throw new Unusual();
+    if (end === -1) throw unusual;
     const inner = body.slice(this.#at, end).indexOf('\r');
     // The parser ends a comment there too.
-    if (inner !== -1 && this.#at + inner < end - 1) throw new Unusual();
+    if (inner !== -1 && this.#at + inner < end - 1) throw unusual;
     this.#at = end;
   }
 
   #skipString(): void {
     const body = this.#body;
-    if (this.#code() !== code.quote) throw new Unusual();
+    if (this.#code() !== code.quote) throw unusual;
     let end = this.#at;
     let isEscaped = true;
     while (isEscaped) {
       end = body.indexOf('"', end + 1);
-      if (end === -1) throw new Unusual();
+      if (end === -1) throw unusual;
       let slashes = 0;
       while (body.charCodeAt(end - 1 - slashes) === code.backslash) slashes += 1;
       isEscaped = slashes % 2 === 1;
@@ -278,7 +278,7 @@ class Outline {
       else {
         if (here === code.open || here === code.openList) depth += 1;
         else if (here === code.close || here === code.closeList) depth -= 1;
-        else if (Number.isNaN(here)) throw new Unusual();
+        else if (Number.isNaN(here)) throw unusual;
         this.#at += 1;
       }
     } while (depth > 0);
@@ -292,13 +292,13 @@ function newEntry(
 ): { readonly entry: EntryText; readonly node: Node } {
   const whole = `{${text}}`;
   const weight = weightOf(whole, 'json', bounds);
-  if ('message' in weight) throw new Unusual();
+  if ('message' in weight) throw unusual;
   const errors: ParseError[] = [];
   const root = parseTree(whole, errors, jsonc);
   const [member, ...others] = root?.children ?? [];
   const [name, node] = member?.children ?? [];
   const isOne = errors.length === 0 && others.length === 0;
-  if (!isOne || name === undefined || node === undefined) throw new Unusual();
+  if (!isOne || name === undefined || node === undefined) throw unusual;
   const { depth } = weight;
   // Without the two brackets.
   const tokens = weight.tokens - 2;
@@ -336,7 +336,7 @@ function nameIn(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;
   } catch {
-    throw new Unusual();
+    throw unusual;
   }
 }
 

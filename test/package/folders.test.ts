@@ -28,6 +28,23 @@ describe('the repository', () => {
     const above = Object.entries(sums).filter(([name, lines]) => lines > (ceilings[name] ?? 0));
     expect(above).toEqual([]);
   });
+
+  it('has at most 14 classes of errors, each with a name of its own', () => {
+    const places = ['src', 'actors', 'machines', 'visualizations'].flatMap(foldersIn);
+    const found = places.flatMap(({ folder, files }) =>
+      files.filter((name) => /\.tsx?$/u.test(name)).map((name) => path.posix.join(folder, name)),
+    );
+    const classes = found
+      .flatMap((place) => [...text(place).matchAll(/\bclass (\w+) extends (\w+)/gu)])
+      .map(([, name = '', parent = '']) => ({ name, parent }));
+    const parents = new Map(classes.map(({ name, parent }) => [name, parent]));
+    const isError = (name = ''): boolean =>
+      /^(?:Type|Range|Syntax)?Error$/u.test(name) ||
+      (parents.has(name) && isError(parents.get(name)));
+    const own = classes.filter(({ parent }) => isError(parent)).map(({ name }) => name);
+    expect(own.length).toBeLessThanOrEqual(14);
+    expect(new Set(own).size).toBe(own.length);
+  });
 });
 
 function text(file: string): string {

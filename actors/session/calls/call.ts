@@ -29,19 +29,12 @@ import {
   type Connection,
   NotSentError,
   type Seen,
-  UnwritableError,
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
 import type { Client } from '../client.ts';
 import { completed, withoutType } from '../handshake-answers.ts';
 import type { Ending } from '../leaf-actors.ts';
-import {
-  InputRequiredError,
-  inRounds,
-  type RoundParams,
-  urlRequiredCode,
-  withVisit,
-} from './question-rounds.ts';
+import { inRounds, type RoundParams, urlRequiredCode, withVisit } from './question-rounds.ts';
 import { QuestionWire } from './question-wire.ts';
 import type { SessionQuestions } from './questions.ts';
 import {
@@ -326,12 +319,13 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {
   // The caller's reason for an abort may be any value, so the signal decides first.
   if (wasAborted) return cancelled(!(error instanceof NotSentError));
-  if (error instanceof UnwritableError)
-    return invalidArguments(redactWords(error.message, setup.secrets));
-  if (error instanceof NotSentError) return failed('notSent', false, error.message);
+  if (error instanceof NotSentError)
+    return error.isUnwritable
+      ? invalidArguments(redactWords(error.message, setup.secrets))
+      : failed('notSent', false, error.message);
   const described = describeError(error, setup.secrets);
   // The response cannot prove whether the server has begun.
-  if (error instanceof InputRequiredError || described.rpcCode === urlRequiredCode)
+  if (described.rpcCode === urlRequiredCode)
     return failed('inputRequired', true, described.message);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const byTable = classifyFailure({ ...seen, phase: 'ready' });

@@ -11,6 +11,7 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
+import { RpcError } from '../../../src/protocol/rpc-codes.ts';
 import { pause } from '../../host/time-limit.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
@@ -39,14 +40,6 @@ interface RoundsSetup {
   >;
 }
 
-/**
- * Thrown when a question that the server requires an answer to was not answered. The request did
- * not run.
- */
-export class InputRequiredError extends Error {
-  override readonly name = 'InputRequiredError';
-}
-
 interface InputRequired {
   readonly resultType: 'input_required';
   readonly inputRequests: Readonly<Record<string, unknown>>;
@@ -56,7 +49,7 @@ interface InputRequired {
 /**
  * Sends until there is a result, with at most one request in flight.
  *
- * @throws InputRequiredError when a question was not answered
+ * @throws RpcError `-32042` when a question was not answered
  */
 export async function inRounds<Result extends object>(
   setup: RoundsSetup,
@@ -106,7 +99,7 @@ async function askMeanwhile<Answer>(
     return await ask(new Asking(setup, signal));
   } catch (error) {
     const isLate = signal.aborted && request.signal?.aborted !== true;
-    throw isLate ? new InputRequiredError('Its question was not answered in time') : error;
+    throw isLate ? unanswered('Its question was not answered in time') : error;
   } finally {
     request.release();
     // A question counts as progress.
@@ -201,8 +194,7 @@ class Asking {
     request.unanswered = unansweredBy(answer);
     // The caller gave up or ran out of time; the reason reaches it.
     if (this.#signal.aborted) throw this.#signal.reason;
-    if (questions?.isOver === true)
-      throw new InputRequiredError('The session ended while it asked');
+    if (questions?.isOver === true) throw unanswered('The session ended while it asked');
     return answer;
   }
 }
@@ -213,8 +205,13 @@ const wantedByKind = {
   sampling: 'a message from a model',
 } as const;
 
-function notGiven(what: string): InputRequiredError {
-  return new InputRequiredError(`It wants ${what} first, which was not given`);
+function notGiven(what: string): RpcError {
+  return unanswered(`It wants ${what} first, which was not given`);
+}
+
+/** The error that a server may answer itself when it lacks what it asks for; the request did not run. */
+function unanswered(message: string): RpcError {
+  return new RpcError({ code: urlRequiredCode, message });
 }
 
 function badResponse(why: string): Error {

@@ -19,12 +19,12 @@ import type {
   SessionRequest,
 } from '../../../src/domain/session.ts';
 import { forwardedMeta } from '../../../src/protocol/meta.ts';
+import { RpcError } from '../../../src/protocol/rpc-codes.ts';
 import {
   alreadySent,
   type Connection,
   NotSentError,
 } from '../../transports/connection/connection.ts';
-import { AnsweredError } from '../../transports/connection/errors.ts';
 import { streamLost } from '../../transports/connection/messages.ts';
 import { Deadline, Deadlines } from './deadlines.ts';
 import type { Fields } from './result-shapes.ts';
@@ -209,7 +209,7 @@ export class Requests {
     this.#inFlight.delete(request.id);
     // That mark is ours: no answer came.
     request.isAnswered = !('error' in message && message.error.data === streamLost);
-    if ('error' in message) request.onFailure(new AnsweredError(message.error));
+    if ('error' in message) request.onFailure(new RpcError(message.error));
     else request.onAnswer(message.result);
     return true;
   }

@@ -157,20 +157,23 @@ export const maxUnsentBytes = 64 * 1024 * 1024;
 
 /** Rejects a message before any byte of it is sent. */
 export class NotSentError extends Error {
-  override readonly name: string = 'NotSentError';
+  override readonly name = 'NotSentError';
   readonly code = 'NOT_SENT';
+  /** Whether it cannot be serialized as JSON, for example because it contains itself. */
+  readonly isUnwritable: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly isUnwritable?: boolean } = {}) {
+    super(message, options);
+    this.isUnwritable = options.isUnwritable ?? false;
+  }
 }
 
-/** Rejects a message that cannot be serialized as JSON, for example because it contains itself. */
-export class UnwritableError extends NotSentError {
-  override readonly name = 'UnwritableError';
-}
-
-/** Serializes a message as JSON; throws an {@link UnwritableError} if that is impossible. */
+/** Serializes a message as JSON; throws a {@link NotSentError} if that is impossible. */
 export function serialize(message: JSONRPCMessage): string {
   try {
     return writeJson(message);
   } catch (cause) {
-    throw new UnwritableError(cause instanceof Error ? cause.message : String(cause), { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new NotSentError(why, { cause, isUnwritable: true });
   }
 }

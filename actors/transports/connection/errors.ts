@@ -3,21 +3,32 @@
  * may name.
  */
 
+interface FaultDetails extends ErrorOptions {
+  /** The beginning of a response that exceeds the limit, so that the rest was not read. */
+  readonly head?: Uint8Array;
+}
+
 export class ProtocolFault extends Error {
   override readonly name: string = 'ProtocolFault';
   readonly code: string;
+  readonly head: Uint8Array | undefined;
 
-  constructor(code: string, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
+  constructor(code: string, message: string, { head, ...options }: FaultDetails = {}) {
+    super(message, options);
     this.code = code;
+    this.head = head;
   }
 }
 
-/** A response that violates HTTP or MCP. */
-export class UnexpectedAnswerError extends ProtocolFault {
-  constructor(message: string, cause?: unknown) {
-    super('CLIENT_HTTP_UNEXPECTED_CONTENT', message, cause);
-  }
+const unexpectedContent = 'CLIENT_HTTP_UNEXPECTED_CONTENT';
+
+/** Creates the error for a response that violates HTTP or MCP. */
+export function unexpected(message: string, details?: FaultDetails): ProtocolFault {
+  return new ProtocolFault(unexpectedContent, message, details);
+}
+
+export function isUnexpected(error: unknown): boolean {
+  return error instanceof ProtocolFault && error.code === unexpectedContent;
 }
 
 /** What a refused HTTP request was answered with. */
@@ -30,7 +41,7 @@ export interface RefusalDetails {
   readonly hasChallenge?: boolean;
 }
 
-/** An HTTP response with an error status. */
+/** An HTTP response with an error status, or one to a WebSocket that was not opened. */
 export class RefusedError extends ProtocolFault {
   override readonly name = 'RefusedError';
   readonly data: RefusalDetails;
@@ -42,18 +53,5 @@ export class RefusedError extends ProtocolFault {
 
   get status(): number {
     return this.data.status;
-  }
-}
-
-/** A JSON-RPC error response. */
-export class AnsweredError extends Error {
-  override readonly name = 'ProtocolError';
-  readonly code: number;
-  readonly data: unknown;
-
-  constructor({ code, message, data }: { code: number; message: string; data?: unknown }) {
-    super(message);
-    this.code = code;
-    this.data = data;
   }
 }

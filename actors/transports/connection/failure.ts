@@ -158,10 +158,18 @@ export class RequestFailedError extends TypeError {
 }
 
 /**
- * Reports that the server was not reached. Its message is a clause that ends with the next step, so
- * no code is appended.
+ * The proxy could not be reached, or did not let the request pass: the server got nothing. The message
+ * is a clause that ends with the next step, so no code is appended.
  */
-export class UnreachedError extends Error {}
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError';
+  readonly code: 'ERR_PROXY_UNREACHABLE' | 'ERR_PROXY_REFUSED';
+
+  constructor(code: ProxyError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
 /** The response was not HTTP: Node's parser has some thirty codes for that. */
 function isOfParser(error: unknown): boolean {
@@ -176,7 +184,7 @@ export function addressOf(url: string | URL): string {
 
 /** Describes the cause: a host with several addresses fails with a code and an empty message. */
 export function reasonOf(error: unknown): string {
-  if (error instanceof UnreachedError) return error.message;
+  if (error instanceof ProxyError) return error.message;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';

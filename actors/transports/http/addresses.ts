@@ -9,14 +9,19 @@ import { BlockList, isIP } from 'node:net';
 /** `forbidden`: addresses of services that hand out credentials, never of MCP servers. */
 export type AddressRange = 'public' | 'private' | 'loopback' | 'forbidden';
 
-/** Thrown for an address that the policy does not allow. No byte was sent. */
-export class AddressBlockedError extends Error {
-  override readonly name = 'AddressBlockedError';
-  readonly code = 'ERR_ADDRESS_BLOCKED';
+/** Thrown for an address or a redirect that is not allowed. No byte was sent there. */
+export class BlockedError extends Error {
+  readonly code: 'ERR_ADDRESS_BLOCKED' | 'ERR_REDIRECT_BLOCKED';
+
+  constructor(message: string, what: 'address' | 'redirect' = 'address') {
+    super(message);
+    this.name = what === 'address' ? 'AddressBlockedError' : 'RedirectBlockedError';
+    this.code = what === 'address' ? 'ERR_ADDRESS_BLOCKED' : 'ERR_REDIRECT_BLOCKED';
+  }
 }
 
-export function blocked(where: string): AddressBlockedError {
-  return new AddressBlockedError(`connecting to ${where} is not allowed`);
+export function blocked(where: string): BlockedError {
+  return new BlockedError(`connecting to ${where} is not allowed`);
 }
 
 type Net = readonly [address: string, prefix: number, family?: 'ipv6'];

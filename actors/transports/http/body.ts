@@ -17,7 +17,7 @@ import {
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import { maxMessageBytes } from '../connection/connection.ts';
-import { UnexpectedAnswerError } from '../connection/errors.ts';
+import { ProtocolFault, unexpected } from '../connection/errors.ts';
 import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 
 // Compressing twice serves no one but an attacker.
@@ -26,20 +26,9 @@ const maxCodings = 2;
 // The beginning of a response shows whether it is a result or an error.
 export const headBytes = 4_096;
 
-/** The response exceeds the limit, so the rest of it was not read. */
-export class TooLongError extends UnexpectedAnswerError {
-  /** The beginning of the response. */
-  readonly head: Uint8Array;
-
-  constructor(message: string, head: Uint8Array) {
-    super(message);
-    this.head = head;
-  }
-}
-
 /** Creates the error for a body above the limit, of which this is the beginning. */
-export function tooLong(head: Buffer): TooLongError {
-  return new TooLongError('The server sent more than 16 MB.', head.subarray(0, headBytes));
+export function tooLong(head: Buffer): ProtocolFault {
+  return unexpected('The server sent more than 16 MB.', { head: head.subarray(0, headBytes) });
 }
 
 /**
@@ -52,7 +41,7 @@ export function tooLongAnswer(
   error: unknown,
   id: string | number | undefined,
 ): JSONRPCMessage | undefined {
-  if (!(error instanceof TooLongError)) return undefined;
+  if (!(error instanceof ProtocolFault) || error.head === undefined) return undefined;
   const reader = new EnvelopeReader();
   reader.push(Buffer.from(error.head));
   return refusedAnswer({ ...(id !== undefined && { id }), ...reader.envelope() }, tooManyBytes)[0];
@@ -60,11 +49,6 @@ export function tooLongAnswer(
 
 /** The codings that {@link openBody} can undo, as the value of `Accept-Encoding`. */
 export const acceptedCodings = 'gzip, deflate, br';
-
-/** Creates the error for a response that violates the protocol. */
-export function unexpected(message: string, cause?: unknown): UnexpectedAnswerError {
-  return new UnexpectedAnswerError(message, cause);
-}
 
 /** Reads a body once. `explain` maps an error that interrupts it to the one its reader gets. */
 export async function* openBody(
@@ -88,7 +72,7 @@ export async function* openBody(
     // The message's own error explains why a decoder ended early.
     const reason = message.errored ?? error;
     throw isOfZlib(reason)
-      ? unexpected('The compressed answer cannot be read.', reason)
+      ? unexpected('The compressed answer cannot be read.', { cause: reason })
       : explain(reason);
   } finally {
     message.destroy();

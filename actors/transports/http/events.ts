@@ -6,8 +6,9 @@
  */
 
 import { maxMessageBytes } from '../connection/connection.ts';
+import { unexpected } from '../connection/errors.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
-import { headBytes, TooLongError } from './body.ts';
+import { headBytes } from './body.ts';
 
 // A chunk can contain thousands of tiny events; other servers get their turn between two pieces.
 const pieceCharacters = 8_192;
@@ -46,7 +47,7 @@ export async function readEvents(
     const text = decoder.decode(chunk, { stream: true });
     for (let at = 0; at < text.length; at += pieceCharacters) {
       if (!events.read(text.slice(at, at + pieceCharacters)))
-        throw new TooLongError('The server sent an event of more than 16 MB.', events.head());
+        throw unexpected('The server sent an event of more than 16 MB.', { head: events.head() });
       await listeners.budget?.free();
     }
   }

@@ -16,7 +16,7 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
-import { ProxyError } from './proxy.ts';
+import { refusedBy, unreachable } from './proxy.ts';
 import { endIdle, type Route, type Sockets } from './sockets.ts';
 
 // Name lookup, TCP and TLS together; a server farther away than this does not respond to calls in
@@ -110,7 +110,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
     request.on('response', (message) => {
       // Only a proxy sends this status.
       if (relay !== undefined && message.statusCode === 407) {
-        fail(ProxyError.refused(relay, 407));
+        fail(refusedBy(relay, 407));
         return;
       }
       answered = message;
@@ -122,7 +122,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
       resolve(message);
     });
     request.on('error', (error) =>
-      fail(relay === undefined || isConnected ? error : ProxyError.unreachable(relay, error)),
+      fail(relay === undefined || isConnected ? error : unreachable(relay, error)),
     );
     signal?.addEventListener('abort', abort);
     // The first event of a stream may come at any time.

@@ -22,9 +22,9 @@ import type { Abortable } from '../../host/abort.ts';
 import { SharedTimer } from '../../host/shared-timer.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { ProtocolFault } from '../connection/errors.ts';
-import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
+import { addressOf, ProxyError, RequestFailedError } from '../connection/failure.ts';
 import { Repetitions, readRefusal } from '../connection/refusal.ts';
-import { AddressBlockedError, type AddressRange } from './addresses.ts';
+import { type AddressRange, BlockedError } from './addresses.ts';
 import type { ResolveAll } from './agents.ts';
 import { acceptedCodings, isEventStream, isJson, openBody, tooLong } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
@@ -67,11 +67,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     const explain: Explain = (error) =>
       error instanceof ProtocolFault || order.signal?.aborted === true
         ? error
-        : new RequestFailedError(
-            order.url,
-            error,
-            wasConnected && !(error instanceof UnreachedError),
-          );
+        : new RequestFailedError(order.url, error, wasConnected && !(error instanceof ProxyError));
     try {
       const message = await exchange(order, origins.socketsFor(order.url), timer, onConnected);
       return await read(message, explain);
@@ -101,7 +97,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       timer.stop();
     },
     /**
-     * Throws an {@link AddressBlockedError} for a URL to which no connection is allowed. Checking
+     * Throws a {@link BlockedError} for a URL to which no connection is allowed. Checking
      * the server's own URL also decides the range of other origins, before any connection to it.
      */
     check: (url: URL): Promise<void> => origins.socketsFor(url).check(url),
@@ -214,9 +210,9 @@ function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions
     /** Throws if a connection to this address is not allowed. */
     socketsFor(url: URL): Sockets {
       if (url.protocol !== 'http:' && url.protocol !== 'https:')
-        throw new AddressBlockedError(`${url.protocol} is neither http: nor https:`);
+        throw new BlockedError(`${url.protocol} is neither http: nor https:`);
       if (url.username !== '' || url.password !== '')
-        throw new AddressBlockedError('its address holds a user name or password');
+        throw new BlockedError('its address holds a user name or password');
       if (url.origin === home.origin) return own;
       return (others ??= createOthers());
     },
@@ -258,10 +254,8 @@ async function followed<Read extends string | Answer>(
     const obstacle = obstacleTo(order, answer.status, location, count);
     if (obstacle !== undefined && handsBack) return answer;
     answer.cancel();
-    if (obstacle !== undefined) {
-      const blocked = { name: 'RedirectBlockedError', code: 'ERR_REDIRECT_BLOCKED' };
-      throw new RequestFailedError(order.url, Object.assign(new Error(obstacle), blocked), true);
-    }
+    if (obstacle !== undefined)
+      throw new RequestFailedError(order.url, new BlockedError(obstacle, 'redirect'), true);
     order = { ...order, url: new URL(location, order.url) };
   }
 }

@@ -25,11 +25,6 @@ const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
 
 type Id = string | number;
 
-/** The reason for aborting a POST; not a failure of the server. */
-export class BrokenOffError extends Error {
-  override readonly name = 'BrokenOffError';
-}
-
 export class Post {
   /** The request's id; undefined for other messages. */
   readonly id: Id | undefined;
@@ -50,7 +45,7 @@ export class Post {
 
   breakOff(why = 'The request was given up.'): void {
     this.stopTimer();
-    this.signal.abort(new BrokenOffError(why));
+    this.signal.abort(new Error(why));
   }
 
   breakOffAfter(clock: Clock, delayMs: number): void {

@@ -12,8 +12,8 @@ import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
 import { startDeadline } from '../../host/time-limit.ts';
-import { reasonOf, UnreachedError } from '../connection/failure.ts';
-import { AddressBlockedError } from './addresses.ts';
+import { ProxyError, reasonOf } from '../connection/failure.ts';
+import { BlockedError } from './addresses.ts';
 
 export interface Proxy {
   /** Its address without the user and the password. */
@@ -45,31 +45,20 @@ function decoded(text: string): string {
   }
 }
 
-/** The proxy could not be reached, or did not let the request pass: the server got nothing. */
-export class ProxyError extends UnreachedError {
-  override readonly name = 'ProxyError';
-  readonly code: 'ERR_PROXY_UNREACHABLE' | 'ERR_PROXY_REFUSED';
+export function unreachable({ url, named }: Proxy, cause: unknown): ProxyError {
+  const reason = reasonOf(cause);
+  // Reasons that contain a next step are about its certificate.
+  const message = reason.includes('; ')
+    ? `the proxy ${url.origin} cannot be used: ${reason}`
+    : `the proxy ${url.origin} cannot be reached (${reason}); start it or fix ${named}`;
+  return new ProxyError('ERR_PROXY_UNREACHABLE', message, { cause });
+}
 
-  private constructor(message: string, code: ProxyError['code'], cause?: unknown) {
-    super(message, cause === undefined ? {} : { cause });
-    this.code = code;
-  }
-
-  static unreachable({ url, named }: Proxy, cause: unknown): ProxyError {
-    const reason = reasonOf(cause);
-    // Reasons that contain a next step are about its certificate.
-    const message = reason.includes('; ')
-      ? `the proxy ${url.origin} cannot be used: ${reason}`
-      : `the proxy ${url.origin} cannot be reached (${reason}); start it or fix ${named}`;
-    return new ProxyError(message, 'ERR_PROXY_UNREACHABLE', cause);
-  }
-
-  static refused({ url, headers, named }: Proxy, status: number): ProxyError {
-    const name = STATUS_CODES[status];
-    const answer = `${status}${name === undefined ? '' : ` ${name}`}`;
-    const why = `the proxy ${url.origin} refused the connection with ${answer}`;
-    return new ProxyError(`${why}; ${nextStep(status, headers, named)}`, 'ERR_PROXY_REFUSED');
-  }
+export function refusedBy({ url, headers, named }: Proxy, status: number): ProxyError {
+  const name = STATUS_CODES[status];
+  const answer = `${status}${name === undefined ? '' : ` ${name}`}`;
+  const why = `the proxy ${url.origin} refused the connection with ${answer}`;
+  return new ProxyError('ERR_PROXY_REFUSED', `${why}; ${nextStep(status, headers, named)}`);
 }
 
 function nextStep(status: number, headers: Proxy['headers'], named: string): string {
@@ -118,7 +107,7 @@ export function openTunnel(
       stop();
       if (statusCode < 200 || statusCode > 299) {
         socket.destroy();
-        reject(ProxyError.refused(proxy, statusCode));
+        reject(refusedBy(proxy, statusCode));
         return;
       }
       if (head.length > 0) socket.unshift(head);
@@ -126,7 +115,7 @@ export function openTunnel(
     });
     request.once('error', (error) => {
       stop();
-      reject(error instanceof AddressBlockedError ? error : ProxyError.unreachable(proxy, error));
+      reject(error instanceof BlockedError ? error : unreachable(proxy, error));
     });
     request.end();
   });

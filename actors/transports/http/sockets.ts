@@ -14,7 +14,7 @@ import { urlToHttpOptions } from 'node:url';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
-import { AddressBlockedError, type AddressRange, blocked, hostRangeOf } from './addresses.ts';
+import { type AddressRange, BlockedError, blocked, hostRangeOf } from './addresses.ts';
 import { createAgents, lookupOf, type ResolveAll } from './agents.ts';
 import type { Proxy } from './proxy.ts';
 import type { Ways } from './proxy-and-tls.ts';
@@ -93,7 +93,7 @@ export function createSockets(
     return last.route;
   };
   return {
-    /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
+    /** Throws a {@link BlockedError} for a host that is itself a forbidden address. */
     routeTo,
     /** Like `routeTo`, for a connection that carries something other than HTTP requests. */
     agentFor(url: URL): PlainAgent {
@@ -102,7 +102,7 @@ export function createSockets(
       return proxy === undefined ? agents.direct(url) : agents.tunnelled(url, proxy);
     },
     /**
-     * Throws an {@link AddressBlockedError} if a connection would. Resolves if the name cannot be
+     * Throws a {@link BlockedError} if a connection would. Resolves if the name cannot be
      * resolved: that is another failure, of the request.
      */
     async check(url: URL): Promise<void> {
@@ -115,7 +115,7 @@ export function createSockets(
       const failure = await new Promise<unknown>((done) => {
         lookup(host, { all: true }, (error) => done(error));
       });
-      if (failure instanceof AddressBlockedError) throw failure;
+      if (failure instanceof BlockedError) throw failure;
     },
     /** Records how long the server keeps this response's connection open. */
     answered({ socket, headers }: IncomingMessage): void {

@@ -6,10 +6,9 @@
 import type { Clock } from '../../../src/domain/clock.ts';
 import { Abort, type Abortable } from '../../host/abort.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
-import { isEventStream, TooLongError } from './body.ts';
+import { isEventStream } from './body.ts';
 import { eventIdOf, isBusy, isMessageEvent, readEvents } from './events.ts';
 import { type Answer, retryAfterOf } from './fetch.ts';
-import { BrokenOffError } from './posts.ts';
 import { Reopening } from './reopening.ts';
 
 // Consecutive attempts; a stream that opens resets the count.
@@ -33,12 +32,12 @@ interface StreamListeners {
   /** Nothing is delivered once this is aborted. */
   readonly signal: Abortable;
   readonly onMessage: (text: string) => void;
-  /** Called when a message exceeds the limit, which ends the reading. */
-  readonly onTooLong?: (error: TooLongError) => void;
+  /** Called with what interrupted the reading, for example a message that exceeds the limit. */
+  readonly onCut?: (error: unknown) => void;
 }
 
 // Made once: Node's own reason has a stack trace, which costs more than the rest of an abort.
-const sessionOver = new BrokenOffError('The session is over.');
+const sessionOver = new Error('The session is over.');
 
 /** Remembers how far a stream was read, however often it is reopened. */
 class Bookmark {
@@ -69,7 +68,7 @@ class Bookmark {
 
   /** Reads an open stream to its end. Never rejects. */
   async read(body: AsyncIterable<Uint8Array>): Promise<StreamEnd> {
-    const { budget, signal, onMessage, onTooLong } = this.#listeners;
+    const { budget, signal, onMessage, onCut } = this.#listeners;
     const before = this.lastEventId;
     let isRetryNamed = false;
     try {
@@ -86,7 +85,7 @@ class Bookmark {
         },
       });
     } catch (error) {
-      if (error instanceof TooLongError && !signal.aborted) onTooLong?.(error);
+      if (!signal.aborted) onCut?.(error);
       return 'cut';
     } finally {
       this.waitMs = this.#retryMs;

@@ -20,13 +20,13 @@ import {
   type Seen,
   serialize,
 } from '../connection/connection.ts';
-import { RefusedError } from '../connection/errors.ts';
+import { RefusedError, unexpected } from '../connection/errors.ts';
 import { addressOf, describeError } from '../connection/failure.ts';
 import { ownErrorFor, streamLost } from '../connection/messages.ts';
-import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
+import { isEventStream, isJson, tooLongAnswer } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
-import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
+import { answeredBy, cancelledBy, type Post, Posts } from './posts.ts';
 import type { RemoteEndpoint } from './proxy-and-tls.ts';
 import { createNewsStream, readAnswer } from './streams.ts';
 
@@ -104,7 +104,8 @@ export class HttpTransport extends Connection {
       await this.#post(message, body, post, options);
     } catch (error) {
       if (post.id !== undefined) this.#settled(post.id);
-      this.#onError(error as Error);
+      // Not a failure of the server.
+      if (error !== post.signal.reason) this.#onError(error as Error);
       throw error;
     } finally {
       if (!post.isStreaming) this.#posts.end(post);
@@ -266,7 +267,7 @@ export class HttpTransport extends Connection {
       signal,
       isWaitedFor: () => this.#posts.isWaitedFor(post),
       onMessage: (text) => this.#read(text, post.id),
-      onTooLong: (error) => this.#failTooLong(error, post.id),
+      onCut: (error) => this.#failTooLong(error, post.id),
       resume: (lastEventId) => this.#askForEvents(lastEventId, signal),
       onDoubt: () => this.#suspect(),
     });
@@ -335,7 +336,7 @@ export class HttpTransport extends Connection {
   }
 
   #onError(error: Error): void {
-    if (this.isOver || error instanceof BrokenOffError) return;
+    if (this.isOver) return;
     const seen = describeError(error, this.setup.secrets);
     // An error with a status is the response to a request, which reports it.
     if (seen.status === undefined) {

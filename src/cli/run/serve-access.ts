@@ -7,7 +7,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import type { CliHost } from '../cli-host.ts';
 import { type FlagDefinition, flag } from '../command.ts';
-import { gatherText, InvalidFlagValue, type ListenAddress } from '../flag-values.ts';
+import { gatherText, type ListenAddress } from '../flag-values.ts';
 
 export interface AccessFlags {
   readonly http?: ListenAddress;
@@ -115,7 +115,7 @@ const quotable = /^[\x21\x23-\x5b\x5d-\x7e]{1,500}$/;
 
 function parseKind(text: string): 'token' | 'oauth' {
   if (text === 'token' || text === 'oauth') return text;
-  throw new InvalidFlagValue('Write token or oauth; for neither, use --no-auth.');
+  throw usageError('Write token or oauth; for neither, use --no-auth.');
 }
 
 function parseIssuer(text: string): string {
@@ -126,17 +126,17 @@ function parseIssuer(text: string): string {
     url?.protocol === 'https:' ||
     (url?.protocol === 'http:' && loopbackHosts.has(url.hostname.replace(/^\[|\]$/g, '')));
   if (isPlain && isSafe && quotable.test(text)) return text;
-  throw new InvalidFlagValue(
+  throw usageError(
     'Write an https address (http only on this machine) without query, fragment, user name and quotes.',
   );
 }
 
 function parseAudience(text: string): string {
   if (quotable.test(text)) return text;
-  throw new InvalidFlagValue('Write an address or a name without spaces and quotes.');
+  throw usageError('Write an address or a name without spaces and quotes.');
 }
 
 function gatherScope(text: string, previous: readonly string[] | undefined): readonly string[] {
   if (quotable.test(text)) return gatherText(text, previous);
-  throw new InvalidFlagValue('Write one scope, without spaces and quotes; repeat the flag.');
+  throw usageError('Write one scope, without spaces and quotes; repeat the flag.');
 }

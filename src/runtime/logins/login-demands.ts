@@ -37,7 +37,9 @@ export class DemandingSession {
     if (context.demands?.[by] !== undefined) actor.send({ type: 'demand.recalled', by });
     if (!isRemembered) return void this.#unasked.delete(this.#server);
     this.#unasked.add(this.#server);
-    throw new UnauthorizedError();
+    const message = 'the server demanded a login a short time ago and was not asked again';
+    // Classified like the SDK's error of this name.
+    throw Object.assign(new Error(message), { name: 'UnauthorizedError' });
   }
 
   /** Called when the server refused a request for want of a token. */
@@ -49,15 +51,6 @@ export class DemandingSession {
   #by(): string {
     const text = `${this.#server}\n${this.#generation}`;
     return createHash('sha256').update(text).digest('base64url');
-  }
-}
-
-/** Classified like the SDK's error of this name. */
-class UnauthorizedError extends Error {
-  override readonly name = 'UnauthorizedError';
-
-  constructor() {
-    super('the server demanded a login a short time ago and was not asked again');
   }
 }
 

@@ -5,7 +5,7 @@ import { parseJson, writeJson } from '../../../src/domain/data/exact-json.ts';
 import { request } from './entry.ts';
 
 /** An answer that is an error, with the document where the server gave one. */
-export class RefusedError extends Error {
+export class InspectorError extends Error {
   readonly status: number;
   readonly document: Partial<ErrorDocument>;
 
@@ -30,7 +30,7 @@ export async function askFile(path: string): Promise<Blob> {
 
 async function answerTo(path: string, init?: RequestInit): Promise<Response> {
   const response = await request(path, init);
-  if (!response.ok) throw new RefusedError(response.status, await errorOf(response));
+  if (!response.ok) throw new InspectorError(response.status, await errorOf(response));
   return response;
 }
 
@@ -44,7 +44,7 @@ export function post<Answer>(path: string, body: unknown): Promise<Answer> {
 
 /**
  * Runs a command of the control socket.
- * @throws RefusedError with the error document when it fails.
+ * @throws InspectorError with the error document when it fails.
  */
 export async function command<Result>(
   name: string,
@@ -54,13 +54,13 @@ export async function command<Result>(
     command: name,
     args,
   });
-  if (answer.error !== undefined) throw new RefusedError(200, answer.error);
+  if (answer.error !== undefined) throw new InspectorError(200, answer.error);
   return answer.result as Result;
 }
 
 /** The message of an error, for the user. */
 export function messageOf(error: unknown): string {
-  if (error instanceof RefusedError) return error.message;
+  if (error instanceof InspectorError) return error.message;
   return error instanceof Error
     ? `The server cannot be reached (${error.message}).`
     : 'Something went wrong.';

@@ -10,7 +10,7 @@ import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';
 import { openingMoment } from '../model/problems.ts';
 import { advance, worldOf } from '../model/world.ts';
-import { ask, RefusedError } from './api.ts';
+import { ask, InspectorError } from './api.ts';
 import { heard } from './clock.ts';
 import { openComparison } from './comparison.ts';
 import { enter, forget, hasToken, request } from './entry.ts';
@@ -115,7 +115,7 @@ async function diagnose(): Promise<void> {
 }
 
 function lose(error: unknown): void {
-  const refused = error instanceof RefusedError && (error.status === 401 || error.status === 403);
+  const refused = error instanceof InspectorError && (error.status === 401 || error.status === 403);
   if (refused) forget();
   const link: Link = refused ? 'refused' : isStopped() ? 'ended' : 'lost';
   change({ link });

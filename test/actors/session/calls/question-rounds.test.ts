@@ -112,7 +112,7 @@ describe('a multi-round request', () => {
   });
 
   it.each([
-    ['no handler answers', asks({ a: form }), /InputRequiredError: It wants a form filled in/u],
+    ['no handler answers', asks({ a: form }), /ProtocolError: It wants a form filled in/u],
     [
       'no model is available',
       asks({
@@ -124,7 +124,7 @@ describe('a multi-round request', () => {
           },
         },
       }),
-      /InputRequiredError: It wants a message from a model/u,
+      /ProtocolError: It wants a message from a model/u,
     ],
   ])(
     'reports what the server requires and asks nothing more when %s',
@@ -139,7 +139,7 @@ describe('a multi-round request', () => {
   );
 
   it.each([
-    ['roots that were not announced', asks({ a: { method: 'roots/list' } }), /^InputRequired/u],
+    ['roots that were not announced', asks({ a: { method: 'roots/list' } }), /^ProtocolError/u],
     ['something unknown', asks({ a: { method: 'tools/list' } }), /an unknown question/u],
     ['a value that is not a request', asks({ a: 7 }), /an unknown question/u],
     ['a form that cannot be shown', asks({ a: { ...form, params: {} } }), /cannot be shown/u],
@@ -158,14 +158,14 @@ describe('a multi-round request', () => {
     const { asked, result } = begin([asks({ a: form, b: form })]);
     await turn();
     asked[0]?.answer(undefined);
-    expect(await result).toMatch(/^InputRequired/u);
+    expect(await result).toMatch(/^ProtocolError/u);
     expect(asked[1]?.signal.aborted).toBe(true);
   });
 
   it("ends at the call's deadline, on an abort, and with the session", async () => {
     const late = begin([asks({ a: form })]);
     await late.clock.advanceAndSettle(1_000);
-    expect(await late.result).toMatch(/InputRequiredError: .* not answered in time/u);
+    expect(await late.result).toMatch(/ProtocolError: .* not answered in time/u);
     const given = begin([asks({ a: form })]);
     await turn();
     given.abort.abort(new Error('not wanted'));
@@ -173,7 +173,7 @@ describe('a multi-round request', () => {
     const closed = begin([asks({ a: form })]);
     await turn();
     closed.questions.stop();
-    expect(await closed.result).toMatch(/InputRequiredError: The session ended/u);
+    expect(await closed.result).toMatch(/ProtocolError: The session ended/u);
     for (const { asked, clock } of [late, given, closed]) {
       expect(asked[0]?.signal.aborted).toBe(true);
       expect(clock.pendingCount).toBe(0);

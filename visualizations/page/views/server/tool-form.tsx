@@ -4,7 +4,7 @@ import { useId, useMemo, useState } from 'preact/hooks';
 import type { ExposedTool, ToolResult } from '../../../../src/domain/tool.ts';
 import { argumentsOf, type Field, type FormProblem, fieldsOf } from '../../model/schema-form.ts';
 import { shownLine } from '../../model/shown-text.ts';
-import { command, messageOf, RefusedError } from '../../state/api.ts';
+import { command, InspectorError, messageOf } from '../../state/api.ts';
 import { type Outcome, ToolOutcome } from './tool-outcome.tsx';
 
 interface CallReport {
@@ -41,7 +41,7 @@ export function ToolForm({ tool }: { tool: ExposedTool }) {
         attempts: report.meta.attempts,
       });
     } catch (error) {
-      const document = error instanceof RefusedError ? error.document : {};
+      const document = error instanceof InspectorError ? error.document : {};
       setOutcome({
         kind: 'failed',
         message: messageOf(error),
