@@ -19,9 +19,12 @@ const entries = {
   'cli/main': 'src/cli/main.ts',
 };
 
-/** Installed beside the package: what package.json names. Everything else is inside. */
+/** Too slow to load from their own files, or needed by the command line alone; their dependencies come with them. */
+const inside = new Set(['zod', 'rxjs', '@modelcontextprotocol/server', 'commander', 'env-paths']);
+
+/** Loaded from where they are installed, beside the package. */
 const outside = [
-  ...Object.keys(manifest.dependencies),
+  ...Object.keys(manifest.dependencies).filter((name) => !inside.has(name)),
   ...Object.keys(manifest.peerDependencies),
 ].map((name) => new RegExp(`^${name}(?:/|$)`, 'u'));
 
