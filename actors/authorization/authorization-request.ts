@@ -9,10 +9,10 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from '@modelcontextprotocol/client';
-import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import type { IssuerAccess } from './login-fetch.ts';
 import { forSdk } from './metadata.ts';
+import type { Client } from './oauth-client.ts';
 import { attempt, type Outcome, quoted, refused, shownText } from './outcome.ts';
 
 /** One login that waits for the user. It belongs to one issuer and accepts one response. */

@@ -1,6 +1,6 @@
 /** What a credential is given, and what it shows. */
 
-import type { StepInput } from '../../machines/authorization/setup.ts';
+import type { StepInput } from '../../machines/authorization/authorization-setup.ts';
 import type { CredentialId } from '../../src/domain/authorization.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { CredentialStore } from '../stores/credentials.ts';

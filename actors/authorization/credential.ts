@@ -16,14 +16,13 @@ import type {
   PollStepDone,
   StepDone,
   TokenStepDone,
-} from '../../machines/authorization/setup.ts';
+} from '../../machines/authorization/authorization-setup.ts';
 import type { AuthorizationFailure, Refusal } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/domain/data/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';
 import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
-import type { Client } from './client.ts';
 import {
   asksFor,
   clientSettingsOf,
@@ -48,6 +47,7 @@ import {
   restoreKey,
 } from './issuer-route.ts';
 import { KnownClients } from './known-clients.ts';
+import type { Client } from './oauth-client.ts';
 import type { Outcome, StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
 import { hasLess, scopeList, scopesFor } from './scopes.ts';
@@ -409,7 +409,7 @@ export class Credential {
     const settings = this.#ports.settings();
     const stored = this.#clients.known(this.#stored);
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
-    const { findClient } = await import('./client.ts');
+    const { findClient } = await import('./oauth-client.ts');
     const client = await findClient(this.#way.access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
       ...defined({

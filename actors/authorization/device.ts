@@ -4,9 +4,9 @@ import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
 import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
-import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import type { IssuerAccess } from './login-fetch.ts';
+import type { Client } from './oauth-client.ts';
 import { attempt, type Outcome, quoted, refused, StepError, type StepFailure } from './outcome.ts';
 import { postForm, requestTokens, secondsSchema, type Tokens } from './tokens.ts';
 

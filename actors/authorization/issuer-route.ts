@@ -6,12 +6,12 @@ import type { CredentialId } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/domain/data/defined.ts';
 import type { Reach } from '../transports/http/proxy-and-tls.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import type { StoredClient } from './client.ts';
 import { ownPlaceOf } from './credential-facts.ts';
 import type { CredentialPorts } from './credential-ports.ts';
 import type { Discovered, DiscoveryHints } from './discovery.ts';
 import type { DpopKey } from './dpop.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './login-fetch.ts';
+import type { StoredClient } from './oauth-client.ts';
 import { type Outcome, refused, type StepFailure } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
 
@@ -87,7 +87,7 @@ export async function listenFor(
   { callbackPort, redirectUri }: Pick<ResolvedOAuth, 'callbackPort' | 'redirectUri'>,
   known: StoredClient | undefined,
 ): Promise<Outcome<RedirectListener>> {
-  const { registeredRedirects } = await import('./client.ts');
+  const { registeredRedirects } = await import('./oauth-client.ts');
   const earlier = known === undefined ? [] : registeredRedirects(known.information);
   const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
   try {

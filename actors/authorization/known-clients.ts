@@ -1,7 +1,7 @@
 /** Which client a login may use again, so that not every attempt registers another. */
 
 import type { StoredCredential } from '../stores/credentials-record.ts';
-import type { Client, StoredClient } from './client.ts';
+import type { Client, StoredClient } from './oauth-client.ts';
 import type { StepFailure } from './outcome.ts';
 
 export class KnownClients {

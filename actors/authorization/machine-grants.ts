@@ -2,10 +2,10 @@
 
 import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
-import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import type { IssuerAccess } from './login-fetch.ts';
 import { fetchMetadata, type IssuerMetadata } from './metadata.ts';
+import type { Client } from './oauth-client.ts';
 import { attempt, type Outcome, quoted, refused } from './outcome.ts';
 import { postForm, requestTokens, type Tokens } from './tokens.ts';
 

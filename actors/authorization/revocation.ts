@@ -1,8 +1,8 @@
 /** Revokes tokens at a log-out (RFC 7009), where the issuer offers it. */
 
-import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import type { IssuerAccess } from './login-fetch.ts';
+import type { Client } from './oauth-client.ts';
 import { attempt, type Outcome } from './outcome.ts';
 import { postForm, type Tokens } from './tokens.ts';
 

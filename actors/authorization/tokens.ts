@@ -13,10 +13,10 @@ import { isRecord } from '../../src/domain/data/is-record.ts';
 import { secretsOf } from '../../src/policies/text/redact.ts';
 import { addressOf } from '../transports/connection/failure.ts';
 import type { AuthorizationRequest } from './authorization-request.ts';
-import { authenticate, type Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
 import { assertAvailable, type IssuerAccess } from './login-fetch.ts';
 import { jsonOf } from './metadata.ts';
+import { authenticate, type Client } from './oauth-client.ts';
 import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
 import { scopeList } from './scopes.ts';
 

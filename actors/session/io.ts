@@ -23,12 +23,12 @@ import { redactData, redactWords } from '../../src/policies/text/redact-words.ts
 import type { Connection, Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf } from '../transports/connection/failure.ts';
 import { Caller, type CallerSetup } from './calls/call.ts';
-import type { AskableThings } from './calls/question.ts';
-import { SessionQuestions } from './calls/questions.ts';
+import type { AskableThings } from './calls/question-reading.ts';
+import { SessionQuestions } from './calls/session-questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
 import { logLevelReconciler } from './catalog/reconcile.ts';
-import type { Client, News } from './client.ts';
 import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
+import type { Client, News } from './mcp-client.ts';
 import { type Connected, Opening, type OpeningEvents } from './opening-steps.ts';
 import type { SessionPorts } from './ports.ts';
 import { createProbe, type Probe } from './probe.ts';

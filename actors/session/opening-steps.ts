@@ -40,11 +40,11 @@ import {
   type SpecValues,
 } from '../values/target.ts';
 import { findValues } from './approved-values.ts';
-import { type AskableThings, capabilitiesFor } from './calls/question.ts';
-import { type Client, createClient, type News } from './client.ts';
+import { type AskableThings, capabilitiesFor } from './calls/question-reading.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
+import { type Client, createClient, type News } from './mcp-client.ts';
 import type { SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';

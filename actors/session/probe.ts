@@ -12,7 +12,7 @@ import type { ProbeAnswer } from '../../src/domain/session.ts';
 import { methodNotFound } from '../../src/protocol/rpc-codes.ts';
 import { describeError } from '../transports/connection/failure.ts';
 import type { MessageStages } from '../transports/connection/stages.ts';
-import type { Client } from './client.ts';
+import type { Client } from './mcp-client.ts';
 
 export type Probe = ReturnType<typeof createProbe>;
 

@@ -1,5 +1,5 @@
 /**
- * Connects a session to a remote server. It is separate from `client.ts`, so that a session with a
+ * Connects a session to a remote server. It is separate from `mcp-client.ts`, so that a session with a
  * process loads neither this file nor Node's HTTP and TLS modules.
  */
 
@@ -9,7 +9,7 @@ import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
 import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
-import type { Client } from './client.ts';
+import type { Client } from './mcp-client.ts';
 
 export { openEndpoint } from '../transports/http/proxy-and-tls.ts';
 

@@ -56,7 +56,7 @@
  * ```
  */
 
-import { authorizationSetup, doneOf, noteFailure, step } from './setup.ts';
+import { authorizationSetup, doneOf, noteFailure, step } from './authorization-setup.ts';
 import { signingInStates } from './signing-in.ts';
 import { logsIn, signsIn, unauthorized } from './unauthorized.ts';
 

@@ -43,7 +43,7 @@
  * ```
  */
 
-import { authorizationSetup, doneOf, noteFailure, step } from './setup.ts';
+import { authorizationSetup, doneOf, noteFailure, step } from './authorization-setup.ts';
 
 /** A second attempt, with fewer scopes and the same client. */
 const asksForLess = {

@@ -16,7 +16,7 @@
  * ```
  */
 
-import { authorizationSetup } from './setup.ts';
+import { authorizationSetup } from './authorization-setup.ts';
 
 /** A login by a user begins, or begins again. */
 export const signsIn = {

@@ -24,7 +24,7 @@
  * ```
  */
 
-import { ofSession, serverSetup } from './setup.ts';
+import { ofSession, serverSetup } from './server-setup.ts';
 
 const ofPresent = { guard: { type: 'isCurrentSession', params: ofSession } } as const;
 

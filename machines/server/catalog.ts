@@ -38,7 +38,7 @@
  * ```
  */
 
-import { serverSetup } from './setup.ts';
+import { serverSetup } from './server-setup.ts';
 
 // The list is too old, or the store is full. Neither affects a list of the current session.
 const forgotten = { actions: 'forgetCatalog', target: 'none' } as const;

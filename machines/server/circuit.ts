@@ -30,7 +30,7 @@
  * ```
  */
 
-import { ofSession, serverSetup } from './setup.ts';
+import { ofSession, serverSetup } from './server-setup.ts';
 
 const probeFailed = { actions: 'lengthenCooldown', target: 'open' } as const;
 

@@ -37,7 +37,7 @@
 
 import { engagedStates } from './engaged.ts';
 import { parkedStates } from './parked.ts';
-import { serverSetup } from './setup.ts';
+import { serverSetup } from './server-setup.ts';
 
 export const connectionRegion = serverSetup.createStateConfig({
   id: 'connection',

@@ -39,7 +39,7 @@
 
 import type { SessionEnd } from '../../src/domain/session.ts';
 import { isFirstRun } from './context.ts';
-import { serverSetup, settle } from './setup.ts';
+import { serverSetup, settle } from './server-setup.ts';
 
 /** Maps the session's end to the parameter of the actions that record it. */
 function endOf({ event }: { readonly event: { readonly output: SessionEnd } }): SessionEnd {

@@ -51,7 +51,7 @@
  */
 
 import type { BlockedReason } from '../../src/domain/server-state.ts';
-import { serverSetup, settle } from './setup.ts';
+import { serverSetup, settle } from './server-setup.ts';
 
 // A later start counts losses from zero.
 const byStorm = { entry: 'forgetWindows' } as const;

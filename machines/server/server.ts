@@ -23,7 +23,7 @@ import { catalogRegion } from './catalog.ts';
 import { circuitRegion } from './circuit.ts';
 import { connectionRegion } from './connection.ts';
 import { isDemanded } from './context.ts';
-import { serverSetup } from './setup.ts';
+import { serverSetup } from './server-setup.ts';
 
 export type {
   CallFact,

@@ -32,7 +32,7 @@
  */
 
 import type { Failure } from '../../src/domain/failure.ts';
-import { eventOf, sessionSetup } from './setup.ts';
+import { eventOf, sessionSetup } from './session-setup.ts';
 
 const signOfLife = { guard: { type: 'isSignOfLife', params: eventOf } } as const;
 const lateSignOfLife = { ...signOfLife, actions: 'noteAlive' } as const;

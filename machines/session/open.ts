@@ -68,7 +68,7 @@ import {
   type SessionContext,
   sessionSetup,
   settledAs,
-} from './setup.ts';
+} from './session-setup.ts';
 
 /** Creates the state that runs a list's refresh chart. */
 function refreshing(list: ListName) {

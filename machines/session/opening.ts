@@ -69,7 +69,7 @@ import {
   outcomeOf,
   type SessionContext,
   sessionSetup,
-} from './setup.ts';
+} from './session-setup.ts';
 
 const failed = {
   guard: { type: 'hasFailed', params: outcomeOf },

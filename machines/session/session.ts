@@ -52,9 +52,17 @@
 import type { ListOutcome } from '../../src/domain/session.ts';
 import { openStates } from './open.ts';
 import { openingStates } from './opening.ts';
-import { broken, ends, eventOf, freshGaps, idOf, outcomeOf, sessionSetup } from './setup.ts';
+import {
+  broken,
+  ends,
+  eventOf,
+  freshGaps,
+  idOf,
+  outcomeOf,
+  sessionSetup,
+} from './session-setup.ts';
 
-export type { SessionContext, SessionEvent } from './setup.ts';
+export type { SessionContext, SessionEvent } from './session-setup.ts';
 
 const reportListed = { type: 'reportListed', params: outcomeOf } as const;
 const noteGap = {

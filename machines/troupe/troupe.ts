@@ -42,7 +42,7 @@
 
 import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { commandsFrom } from './context.ts';
-import { troupeSetup } from './setup.ts';
+import { troupeSetup } from './troupe-setup.ts';
 
 export type { TroupeEmitted, TroupeEvent, TroupeInput } from './context.ts';
 export { gatesOf, planOf } from './pass.ts';

@@ -15,10 +15,10 @@ import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-
 import { isRecord } from '../domain/data/is-record.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { metricsContentType } from './call-metrics.ts';
-import { GatewayClient, sessionlessClients } from './client.ts';
 import { ignore } from './client-requests.ts';
 import { noteBody } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
+import { GatewayClient, sessionlessClients } from './gateway-client.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import { HttpSessions } from './http-sessions.ts';
 // Type-only: loaded late.

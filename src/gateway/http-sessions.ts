@@ -11,9 +11,9 @@ import {
 } from '@modelcontextprotocol/server';
 
 import { isRecord } from '../domain/data/is-record.ts';
-import { GatewayClient } from './client.ts';
 import { cancelledBy, type LightCall, plainRequestIn } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
+import { GatewayClient } from './gateway-client.ts';
 import type { Answer } from './held-calls.ts';
 
 // One machine has a handful of clients; more sessions are leaks.

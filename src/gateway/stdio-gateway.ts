@@ -13,10 +13,10 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { LineReader } from '../../actors/transports/stdio/lines.ts';
 import { isRecord } from '../domain/data/is-record.ts';
-import { GatewayClient } from './client.ts';
 import { isNote } from './droppable-messages.ts';
 import { readMessage, withoutMarks } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
+import { GatewayClient } from './gateway-client.ts';
 import { maxBodyBytes } from './request-guard.ts';
 import { addressesIn, Listening } from './resource-subscriptions.ts';
 

@@ -8,7 +8,7 @@ import type {
   AuthorizationContext,
   AuthorizationEvent,
   StepDone,
-} from '../../machines/authorization/setup.ts';
+} from '../../machines/authorization/authorization-setup.ts';
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
 import type { RefreshContext, RefreshEvent } from '../../machines/session/list-refresh.ts';
 import type { SessionContext, SessionEvent } from '../../machines/session/session.ts';

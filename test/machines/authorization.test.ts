@@ -3,7 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import { type SnapshotFrom, type StateValueFrom } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import type { AuthorizationEvent, AuthorizationInput } from '../../machines/authorization/setup.ts';
+import type {
+  AuthorizationEvent,
+  AuthorizationInput,
+} from '../../machines/authorization/authorization-setup.ts';
 import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
 import { explore } from '../../src/testing/explore.ts';
 import { done, type Example, type PathIn, repliesAfter } from './asking.ts';

@@ -7,7 +7,7 @@ import type {
   DeviceTimes,
   StepInput,
   TokenStepDone,
-} from '../../machines/authorization/setup.ts';
+} from '../../machines/authorization/authorization-setup.ts';
 import type { AuthorizationFailureKind, TokenFacts } from '../../src/domain/authorization.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';

@@ -3,7 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { createActor, createMachine, fromPromise } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import type { StepDone, StepInput, TokenStepDone } from '../../machines/authorization/setup.ts';
+import type {
+  StepDone,
+  StepInput,
+  TokenStepDone,
+} from '../../machines/authorization/authorization-setup.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { isJournalRecord } from '../../visualizations/server/journal-shape.ts';

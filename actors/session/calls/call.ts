@@ -31,12 +31,11 @@ import {
   type Seen,
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
-import type { Client } from '../client.ts';
 import { completed, withoutType } from '../handshake-answers.ts';
 import type { Ending } from '../leaf-actors.ts';
+import type { Client } from '../mcp-client.ts';
 import { inRounds, type RoundParams, urlRequiredCode, withVisit } from './question-rounds.ts';
 import { QuestionWire } from './question-wire.ts';
-import type { SessionQuestions } from './questions.ts';
 import {
   capabilitiesKey,
   closedMessage,
@@ -45,6 +44,7 @@ import {
   Requests,
 } from './requests.ts';
 import { type Fields, type Read, readerFor, readToolResult } from './result-shapes.ts';
+import type { SessionQuestions } from './session-questions.ts';
 
 // Users read a server's error message; a longer one helps none of them.
 const messageCharacters = 4_096;

@@ -13,9 +13,9 @@ import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
 import { RpcError } from '../../../src/protocol/rpc-codes.ts';
 import { pause } from '../../host/time-limit.ts';
-import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
-import type { SessionQuestions } from './questions.ts';
+import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question-reading.ts';
 import type { OpenRequest } from './requests.ts';
+import type { SessionQuestions } from './session-questions.ts';
 
 // As many as the SDKs accept: ten pages make a long form.
 const maxRounds = 10;

@@ -25,9 +25,9 @@ import {
   type Unattributed,
 } from '../../../src/policies/calls/client-to-ask.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
-import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question.ts';
-import type { SessionQuestions } from './questions.ts';
+import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question-reading.ts';
 import { type OpenRequest, takeRequestId } from './requests.ts';
+import type { SessionQuestions } from './session-questions.ts';
 
 const invalidParams = -32_602;
 // The specification's code for sampling that the user rejected.

@@ -13,7 +13,7 @@ import type { Failure } from '../../../src/domain/failure.ts';
 import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { methodNotFound } from '../../../src/protocol/rpc-codes.ts';
-import type { Client } from '../client.ts';
+import type { Client } from '../mcp-client.ts';
 import type { SessionPorts } from '../ports.ts';
 import { promptKind, resourceKind, templateKind, toolKind, toolWithHeadersKind } from './items.ts';
 import { fieldOf, gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';

@@ -5,7 +5,7 @@
 
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { printableLine } from '../../../src/domain/data/printable.ts';
-import type { Client } from '../client.ts';
+import type { Client } from '../mcp-client.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;

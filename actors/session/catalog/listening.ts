@@ -8,7 +8,7 @@ import type { SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { Reopening } from '../../transports/http/reopening.ts';
-import type { Client } from '../client.ts';
+import type { Client } from '../mcp-client.ts';
 
 const acknowledgeMs = 30_000;
 

@@ -6,7 +6,7 @@
  *  3. budget     unsolicited input is counted, refused or dropped        `input-budget.ts`
  *  4. questions  requests for the user: elicitation, sampling, roots     `question-wire.ts`
  *  5. requests   answers and progress of requests of callers             `requests.ts`
- *  6. client     everything else                                         `client.ts`
+ *  6. client     everything else                                         `mcp-client.ts`
  *
  * All of them are guarded: an exception while a server's input is handled ends that session with a
  * reason, which settles its calls. It reaches neither the host nor another server.

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { defined } from '../../domain/data/defined.ts';
 import type { Question, QuestionHandler } from '../../domain/question.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 
 interface Asking {
   readonly prompt: QuestionHandler | undefined;
@@ -59,7 +59,7 @@ async function loadAsking(
   session: CliSession,
   open: (address: string) => Promise<boolean>,
 ): Promise<Asking> {
-  const { createQuestionPrompt, noteQuestion } = await import('./question.ts');
+  const { createQuestionPrompt, noteQuestion } = await import('./question-prompt.ts');
   return {
     prompt: createQuestionPrompt(session, open),
     note: (question) => noteQuestion(session, question),

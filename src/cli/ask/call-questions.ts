@@ -12,7 +12,7 @@ import { controlHandler } from '../control/commands.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlServer } from '../control/server.ts';
 import { callSocketPath } from '../control/socket-path.ts';
-import { createQuestionPrompt, noteQuestion, type OpenAddress } from './question.ts';
+import { createQuestionPrompt, noteQuestion, type OpenAddress } from './question-prompt.ts';
 
 export interface CallQuestions {
   readonly onQuestion: QuestionHandler;

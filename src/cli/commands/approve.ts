@@ -5,7 +5,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { agreedOf } from '../ask/approval.ts';
 import { approvalLines, shortApprovalLines } from '../ask/approval-lines.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import type { DecisionReport } from '../control/protocol.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { followStarts } from '../show/follow-starts.ts';

@@ -1,7 +1,7 @@
 import { printableLine } from '../../domain/data/printable.ts';
 import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
 import { argumentsError, usageError } from '../../domain/user-errors.ts';
-import { answerHint, questionLines } from '../ask/question.ts';
+import { answerHint, questionLines } from '../ask/question-prompt.ts';
 import type { CommandDefinition } from '../command.ts';
 import { allQuestions, withAsking } from '../control/call-sockets.ts';
 import { argumentsFromWords } from '../tool-arguments.ts';

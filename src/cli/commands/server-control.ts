@@ -3,7 +3,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
 import { settleTimeoutMs } from '../control/protocol.ts';
 import { askRunning, withRunning } from '../control/running-troupe.ts';

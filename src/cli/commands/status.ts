@@ -2,7 +2,7 @@ import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../../domain/host/status.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { type CommandDefinition, flag } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { sinceText } from '../show/durations.ts';
 import type { Output } from '../show/output.ts';

@@ -5,7 +5,7 @@ import { withinTime } from '../../../actors/host/time-limit.ts';
 import { defined } from '../../domain/data/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { CliHost } from '../cli-host.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { type Launch, launchOf, troupeOptionsOf } from '../launch.ts';
 

@@ -3,7 +3,7 @@
 import type { Question } from '../../domain/question.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import type { Launch } from '../launch.ts';
-import { type ControlClient, connectControl } from './client.ts';
+import { type ControlClient, connectControl } from './control-client.ts';
 import { findRunning, withRunning } from './running-troupe.ts';
 import { callPids, callSocketPath } from './socket-path.ts';
 

@@ -4,7 +4,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { reworded, usageError } from '../../domain/user-errors.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { flagsOf, hasSettings, type Launch, noServers, realOrPlanned } from '../launch.ts';
-import { type ControlClient, connectControl } from './client.ts';
+import { type ControlClient, connectControl } from './control-client.ts';
 import type { ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
 import { controlSocketPath } from './socket-path.ts';

@@ -3,7 +3,7 @@
 import { renameSync, statSync, unlinkSync } from 'node:fs';
 import { usageError } from '../../domain/user-errors.ts';
 import type { Launch } from '../launch.ts';
-import { connectControl } from './client.ts';
+import { connectControl } from './control-client.ts';
 import { type CallSocket, callSockets } from './socket-path.ts';
 
 type Place = Pick<Launch, 'stateFolder' | 'projectRoot'>;

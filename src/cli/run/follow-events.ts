@@ -4,7 +4,7 @@ import { exitCodeFor } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliHost } from '../cli-host.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { exitCodeOfSignal, listenForStop } from './stop.ts';

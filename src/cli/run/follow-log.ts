@@ -2,7 +2,7 @@
 
 import type { ServerLogLine } from '../../domain/server-log.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { logLine } from '../show/log-line.ts';
 import { followEvents, printingLines } from './follow-events.ts';

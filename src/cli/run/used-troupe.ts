@@ -3,7 +3,7 @@
 import type { TroupeEventName } from '../../domain/host/event.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { TroupeOptions } from '../../runtime/troupe.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 
 /** A troupe that a command can send requests to. */

@@ -2,7 +2,7 @@
 
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
 import { followEvents } from './follow-events.ts';
 

@@ -2,7 +2,7 @@
 
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { findRunning, withoutRunning } from '../control/running-troupe.ts';
 import { settingsInUse, troupeOptionsOf } from '../launch.ts';
 import { type AdHocServer, adHocError } from './ad-hoc.ts';

@@ -5,7 +5,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { decidingLaunch, findRunning, type RunningTroupe } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
 

@@ -4,7 +4,7 @@ import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import { isSettled } from '../control/settled-servers.ts';
 import { showStartProgress } from './start-progress.ts';
 

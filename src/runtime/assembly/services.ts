@@ -42,8 +42,8 @@ import { BudgetWatch, ProblemList } from '../status/problems.ts';
 
 import type { TroupeOptions } from '../troupe.ts';
 import { Approvals } from '../user/approvals.ts';
+import { Questions } from '../user/open-questions.ts';
 import { Permissions } from '../user/permissions.ts';
-import { Questions } from '../user/questions.ts';
 import { TroupeProgress } from '../waits/troupe-progress.ts';
 
 export type Services = ReturnType<typeof createServices>;

@@ -10,7 +10,7 @@ import type {
   StepDone,
   StepInput,
   TokenStepDone,
-} from '../../../machines/authorization/setup.ts';
+} from '../../../machines/authorization/authorization-setup.ts';
 import { defined } from '../../domain/data/defined.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 

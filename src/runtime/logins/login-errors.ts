@@ -1,7 +1,7 @@
 /** Errors for users whose login fails, or goes on after a mistake. */
 
 import { sentence } from '../../../actors/authorization/outcome.ts';
-import type { AuthorizationContext } from '../../../machines/authorization/setup.ts';
+import type { AuthorizationContext } from '../../../machines/authorization/authorization-setup.ts';
 import type { AuthorizationFailure } from '../../domain/authorization.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';

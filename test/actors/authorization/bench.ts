@@ -7,7 +7,6 @@ import {
   beginAuthorization,
 } from '../../../actors/authorization/authorization-request.ts';
 import { readChallenge } from '../../../actors/authorization/challenge.ts';
-import { type Client, type ClientNeeds, findClient } from '../../../actors/authorization/client.ts';
 import {
   type Discovered,
   type DiscoveryHints,
@@ -17,6 +16,11 @@ import {
   createIssuerConnection,
   type IssuerAccess,
 } from '../../../actors/authorization/login-fetch.ts';
+import {
+  type Client,
+  type ClientNeeds,
+  findClient,
+} from '../../../actors/authorization/oauth-client.ts';
 import type { Outcome, StepFailure } from '../../../actors/authorization/outcome.ts';
 import { exchange, type Tokens } from '../../../actors/authorization/tokens.ts';
 import type { ResolveAll } from '../../../actors/transports/http/agents.ts';

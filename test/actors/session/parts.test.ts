@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest';
 import { toolKind } from '../../../actors/session/catalog/items.ts';
 import { listAll } from '../../../actors/session/catalog/list.ts';
 import { createCoalescer } from '../../../actors/session/catalog/reconcile.ts';
-import type { Client } from '../../../actors/session/client.ts';
+import type { Client } from '../../../actors/session/mcp-client.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
 import { EnvelopeReader, streamLost } from '../../../actors/transports/connection/messages.ts';
 import { retryAfterOf } from '../../../actors/transports/http/fetch.ts';

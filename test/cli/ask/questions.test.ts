@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { createQuestionPrompt } from '../../../src/cli/ask/question.ts';
+import { createQuestionPrompt } from '../../../src/cli/ask/question-prompt.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
 import { Output } from '../../../src/cli/show/output.ts';
 import { defined } from '../../../src/domain/data/defined.ts';

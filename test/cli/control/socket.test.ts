@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { connectControl } from '../../../src/cli/control/client.ts';
+import { connectControl } from '../../../src/cli/control/control-client.ts';
 import type { ControlEvent, Identity } from '../../../src/cli/control/protocol.ts';
 import { openControlServer } from '../../../src/cli/control/server.ts';
 import { controlSocketPath } from '../../../src/cli/control/socket-path.ts';

@@ -8,7 +8,7 @@ import type {
   LoadStepDone,
   StepInput,
   TokenStepDone,
-} from '../../../machines/authorization/setup.ts';
+} from '../../../machines/authorization/authorization-setup.ts';
 import { settledToken } from '../../../src/runtime/logins/login-actor.ts';
 
 function started(needsUser: boolean) {

@@ -1,9 +1,12 @@
 /** A session whose server asks questions and whose host answers them, as the test directs. */
 
 import { Caller } from '../../../../actors/session/calls/call.ts';
-import { type AskableThings, capabilitiesFor } from '../../../../actors/session/calls/question.ts';
-import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
-import { createClient } from '../../../../actors/session/client.ts';
+import {
+  type AskableThings,
+  capabilitiesFor,
+} from '../../../../actors/session/calls/question-reading.ts';
+import { SessionQuestions } from '../../../../actors/session/calls/session-questions.ts';
+import { createClient } from '../../../../actors/session/mcp-client.ts';
 import type { QuestionPorts } from '../../../../actors/session/ports.ts';
 import type { Connection } from '../../../../actors/transports/connection/connection.ts';
 import type {

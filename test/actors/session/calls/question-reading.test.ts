@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { readQuestion } from '../../../../actors/session/calls/question.ts';
+import { readQuestion } from '../../../../actors/session/calls/question-reading.ts';
 import type { QuestionBody } from '../../../../src/domain/question.ts';
 import { checkForm } from '../../../../src/policies/calls/form-answer.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { Deadline, Deadlines } from '../../../../actors/session/calls/deadlines.ts';
 import { inRounds, type RoundParams } from '../../../../actors/session/calls/question-rounds.ts';
-import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
+import { SessionQuestions } from '../../../../actors/session/calls/session-questions.ts';
 import type { QuestionKind, RootFolder } from '../../../../src/domain/question.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { turn } from '../../../support/turn.ts';

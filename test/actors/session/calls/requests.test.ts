@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 
 import { Caller } from '../../../../actors/session/calls/call.ts';
 import { Requests } from '../../../../actors/session/calls/requests.ts';
-import { type Client, createClient } from '../../../../actors/session/client.ts';
+import { type Client, createClient } from '../../../../actors/session/mcp-client.ts';
 import {
   type Connection,
   NotSentError,

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { createClient } from '../../../../actors/session/client.ts';
+import { createClient } from '../../../../actors/session/mcp-client.ts';
 import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';

@@ -1,6 +1,6 @@
 /** The number of open questions, in the header; leads to them. */
 
-import { useQuestions } from '../../state/questions.ts';
+import { useQuestions } from '../../state/question-list.ts';
 import { change } from '../../state/store.ts';
 
 export function QuestionBadge() {

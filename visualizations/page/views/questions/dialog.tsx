@@ -8,7 +8,7 @@ import type { FormProblem } from '../../model/schema-form.ts';
 import { shownLine, shownLines } from '../../model/shown-text.ts';
 import { command, messageOf } from '../../state/api.ts';
 import { useTicks } from '../../state/clock.ts';
-import { forgetQuestion, readQuestions, useCanAnswer } from '../../state/questions.ts';
+import { forgetQuestion, readQuestions, useCanAnswer } from '../../state/question-list.ts';
 import { toast, usePage } from '../../state/store.ts';
 import { Empty } from '../controls.tsx';
 import { Dialog } from '../dialogs/dialog.tsx';

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 
 import { describe, expect, it } from 'vitest';
 
-import { findClient, registeredRedirects } from '../../../actors/authorization/client.ts';
+import { findClient, registeredRedirects } from '../../../actors/authorization/oauth-client.ts';
 import type { Fault, IssuerSettings, KnownClient } from '../../support/issuer/settings.ts';
 import { failureOf, loggedIn, readyAt, redirectUri, valueOf } from './bench.ts';
 
