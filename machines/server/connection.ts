@@ -70,7 +70,7 @@ export const connectionRegion = serverSetup.createStateConfig({
             { guard: 'isBusyStart', target: '#connection.parked.backingOff' },
             {
               guard: 'sleepsAfterGivingUp',
-              actions: 'restUntilDemanded',
+              actions: 'forgetDemandAndLoss',
               target: '#connection.parked.dormant',
             },
             { guard: 'isRestartForbidden', target: '#connection.parked.failed' },

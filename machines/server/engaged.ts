@@ -132,7 +132,7 @@ export const engagedStates = serverSetup.createStateConfig({
             // Its calls may finish first; the region `activity` reports when they have.
             'server.relieve': { actions: 'wishRetire' },
             'server.relieved': 'closing',
-            'server.idled': { actions: 'restWhenIdle', target: 'closing' },
+            'server.idled': { actions: 'forgetDemand', target: 'closing' },
             'server.reconnect': { actions: ['wishReconnect', 'takeTryBack'], target: 'closing' },
             // A new session would end the draining calls and get no new ones.
             'breaker.tripped': {

@@ -89,9 +89,9 @@ export const serverSetup = setup({
     /** Records that a caller is waiting for the server. */
     noteDemand: assign({ demanded: true, awaited: true }),
     // An idle server was healthy: its next start is not a retry.
-    restWhenIdle: assign({ demanded: false, ...freshBudget }),
+    forgetDemand: assign({ demanded: false, ...freshBudget }),
     // The server was given up until it is demanded: the next demand is a fresh start.
-    restUntilDemanded: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
+    forgetDemandAndLoss: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
     // A session that is replaced on request has not failed.
     takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
     /** Records that the server was ready: a later failure is an outage. */

@@ -49,7 +49,7 @@ export interface ServerNews {
 
 export type HandoverEvent =
   | ServerNews
-  /** The successor serves from now on, or leaves. */
+  /** The successor serves from now on, or is retired. */
   | { readonly type: 'handover.complete' | 'handover.withdraw' };
 
 /** Reports to the root that the successor should take over. */
@@ -91,7 +91,7 @@ const handoverSetup = setup({
      * Reports that the successor should take over although it is not ready, as the settings
      * require.
      */
-    announceGivenUp: sendParent(due('its successor did not become ready')),
+    announceUnready: sendParent(due('its successor did not become ready')),
     /** Reports that the successor should take over because no other generation is left to serve. */
     announceLoss: sendParent(due('it was lost while its successor starts')),
   },
@@ -119,17 +119,17 @@ export const handoverMachine = handoverSetup.createMachine({
     succeeding: {
       on: {
         'server.readied': { guard: 'isSuccessor', actions: 'announceReady' },
-        'server.halted': { guard: 'isSuccessor', actions: 'announceGivenUp' },
-        'successor.gaveUp': { guard: 'isSuccessor', actions: 'announceGivenUp' },
+        'server.halted': { guard: 'isSuccessor', actions: 'announceUnready' },
+        'successor.gaveUp': { guard: 'isSuccessor', actions: 'announceUnready' },
         'server.faltered': { guard: 'isPresent', actions: 'announceLoss' },
         'handover.complete': 'relieving',
         'handover.withdraw': 'withdrawing',
       },
-      after: { handoverDeadline: { actions: 'announceGivenUp' } },
+      after: { handoverDeadline: { actions: 'announceUnready' } },
     },
     // The successor serves, and its predecessor finishes its remaining calls.
     relieving: {},
-    // The settings no longer want the successor, which leaves.
+    // The settings no longer want the successor, which is retired.
     withdrawing: { on: { 'server.faltered': { guard: 'isPresent', actions: 'announceLoss' } } },
   },
 });

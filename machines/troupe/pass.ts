@@ -267,7 +267,7 @@ export function retired(now: LiveServer): Move {
   return { live: { ...live, leaving: 'now' }, orders: [retire(now), ...orders] };
 }
 
-/** Advances a seamless change: a successor starts, takes over, or leaves. */
+/** Advances a seamless change: a successor starts, takes over, or is retired. */
 function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   const successor = successorOf(now);
   if (successor !== undefined) {
