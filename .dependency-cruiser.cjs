@@ -52,6 +52,8 @@ const allowed = [
 /** Packages that a folder may import; folders not named here may import any dependency. */
 const packages = [
   { folder: '^src/domain/', name: 'domain', may: [] },
+  // Of the SDK, types only, which a rule below holds.
+  { folder: '^src/protocol/', name: 'protocol', may: ['@modelcontextprotocol/client'] },
   { folder: '^src/policies/', name: 'policies', may: ['canonicalize', 'fast-deep-equal'] },
   { folder: '^machines/', name: 'machines', may: ['xstate'] },
 ];
@@ -90,6 +92,14 @@ module.exports = {
         pathNot: may.map((packageName) => `node_modules/${packageName}/`),
       },
     })),
+    {
+      name: 'protocol-sees-the-sdk-as-types',
+      comment:
+        'What we read and write of MCP is our own; only the names of its types are the SDK’s.',
+      severity: 'error',
+      from: { path: '^src/protocol/' },
+      to: { path: 'node_modules/', dependencyTypesNot: ['type-only'] },
+    },
     {
       name: 'actors-see-machines-as-types',
       comment: 'An actor that starts a chart would decide; only the runtime joins the two.',

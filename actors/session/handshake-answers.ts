@@ -8,6 +8,8 @@ import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/c
 import { keepNumbers } from '../../src/domain/data/exact-json.ts';
 import { isRecord } from '../../src/domain/data/is-record.ts';
 import type { ServerProfile } from '../../src/domain/session.ts';
+import { metaKeys } from '../../src/protocol/meta.ts';
+import { methods } from '../../src/protocol/methods.ts';
 import {
   methodNotFound,
   RpcError,
@@ -28,8 +30,6 @@ export const legacyVersions: readonly string[] = [
   '2024-10-07',
 ];
 export const modernVersion = '2026-07-28';
-
-const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
 
 /** What a server says of itself. */
 export interface ServerFacts {
@@ -67,7 +67,7 @@ export function readGreeting(result: Answered): ServerFacts {
     ...faultsIn(result),
     ...(infoOf(serverInfo) === undefined ? ['serverInfo has no name and version'] : []),
   ];
-  if (faults.length > 0) throw invalid('initialize', faults.join('; '));
+  if (faults.length > 0) throw invalid(methods.initialize.name, faults.join('; '));
   if (typeof version !== 'string' || !legacyVersions.includes(version))
     throw new Error(`Server's protocol version is not supported: ${String(version)}`);
   return {
@@ -85,7 +85,7 @@ export function readGreeting(result: Answered): ServerFacts {
  */
 export function readDiscovery(result: unknown): ServerFacts {
   const facts = isRecord(result) ? discoveryIn(result) : undefined;
-  if (facts === undefined) throw invalid('server/discover', 'it does not describe a server');
+  if (facts === undefined) throw invalid(methods.discover.name, 'it does not describe a server');
   return facts;
 }
 
@@ -96,7 +96,7 @@ function discoveryIn(result: Answered): ServerFacts | undefined {
   return {
     version: modernVersion,
     capabilities: result['capabilities'] as ServerCapabilities,
-    info: infoOf(isRecord(meta) ? meta[serverInfoKey] : undefined),
+    info: infoOf(isRecord(meta) ? meta[metaKeys.serverInfo] : undefined),
     instructions: result['instructions'] as string | undefined,
     discovery: result as unknown as DiscoverResult,
   };

@@ -20,6 +20,7 @@ import type {
 import { asLoss, classifyFailure, endsSession } from '../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../src/policies/failures/explaining-line.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
+import { methods } from '../../src/protocol/methods.ts';
 import type { Connection, Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf } from '../transports/connection/failure.ts';
 import { Caller, type CallerSetup } from './calls/call.ts';
@@ -37,7 +38,7 @@ const remarkCharacters = 2_000;
 // As long as a failure message may be.
 const messageCharacters = 500;
 const noLevel = (): undefined => undefined;
-const logMethod = 'notifications/message';
+const logMethod = methods.logMessage.name;
 
 /** Creates a session's I/O. */
 export function createSessionIo(ports: SessionPorts) {
@@ -273,7 +274,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
       () => this.#isOpen(),
       logLevel,
       (error) => {
-        const { message } = this.#classify(this.#describe(error), 'logging/setLevel');
+        const { message } = this.#classify(this.#describe(error), methods.setLogLevel.name);
         this.remark(`does not accept a log level: ${message}`);
       },
     );
@@ -293,7 +294,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
       describe: (error, asked) => {
         const seen = this.#describe(error);
         const failure = this.#opening.doubted(this.#classify(seen, asked));
-        if (asked === 'tools/list') this.#reconsider(failure, seen);
+        if (asked === methods.listTools.name) this.#reconsider(failure, seen);
         return { failure, ...(seen.rpcCode !== undefined && { rpcCode: seen.rpcCode }) };
       },
     });

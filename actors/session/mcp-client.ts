@@ -14,12 +14,13 @@ import type {
   SubscriptionFilter,
   Transport,
 } from '@modelcontextprotocol/client';
-
 import type { Clock } from '../../src/domain/clock.ts';
 import { isRecord } from '../../src/domain/data/is-record.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
 import type { EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
+import { metaKeys } from '../../src/protocol/meta.ts';
+import { methods, type ParamsOf } from '../../src/protocol/methods.ts';
 import { methodNotFound, RpcError } from '../../src/protocol/rpc-codes.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { ProtocolFault } from '../transports/connection/errors.ts';
@@ -45,13 +46,11 @@ type Response = Exclude<JSONRPCMessage, { method: string }>;
 
 const clientInfo = { name: 'mcp-troupe', version };
 const unknownMethod = { code: methodNotFound, message: 'Method not found' };
-const discoverMethod = 'server/discover';
 const changedLists: ReadonlyMap<string, ListName> = new Map([
-  ['notifications/tools/list_changed', 'tools'],
-  ['notifications/resources/list_changed', 'resources'],
-  ['notifications/prompts/list_changed', 'prompts'],
+  [methods.toolsChanged.name, 'tools'],
+  [methods.resourcesChanged.name, 'resources'],
+  [methods.promptsChanged.name, 'prompts'],
 ]);
-const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** A notification from the server. */
 export type News =
@@ -180,9 +179,14 @@ export class Client {
   }
 
   /** Sends a request. Rejects as soon as the signal is aborted; the server is then notified. */
-  request(method: string, params: Fields = {}, options: RequestOptions = {}): Promise<Fields> {
+  request<Key extends keyof ParamsOf>(
+    key: Key,
+    params: ParamsOf[Key],
+    options: RequestOptions = {},
+  ): Promise<Fields> {
+    const method = methods[key].name;
     const era = this.getProtocolEra() ?? 'legacy';
-    const result = this.#exchange(method, params, options, era);
+    const result = this.#exchange(method, { ...params }, options, era);
     return era === 'modern'
       ? result.then((it) => completed(method, it, false))
       : result.then(withoutType);
@@ -190,12 +194,12 @@ export class Client {
 
   /** Probes whether the server is alive. */
   async ping(options?: RequestOptions): Promise<void> {
-    await this.request('ping', undefined, options);
+    await this.request('ping', {}, options);
   }
 
   /** The probe of modern servers, which have no ping. */
   async discover(options?: RequestOptions): Promise<void> {
-    readDiscovery(await this.request(discoverMethod, undefined, options));
+    readDiscovery(await this.request('discover', {}, options));
   }
 
   /**
@@ -236,7 +240,7 @@ export class Client {
       subscriptions.set(id, { onOpen, onEnd });
       signal.addEventListener('abort', stop, { once: true });
       const params = { _meta: this.envelope(), notifications: filter };
-      this.#send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params } as JSONRPCMessage, {
+      this.#send({ jsonrpc: '2.0', id, method: methods.listen.name, params } as JSONRPCMessage, {
         requestSignal: stream.signal,
         onRequestStreamEnd: () => onEnd(new Error('The stream of the subscription ended.')),
       }).catch(onEnd);
@@ -264,10 +268,12 @@ export class Client {
         capabilities: this.#capabilities,
         clientInfo,
       };
-      const facts = readGreeting(await this.#exchange('initialize', greeting, {}, 'legacy'));
+      const facts = readGreeting(
+        await this.#exchange(methods.initialize.name, greeting, {}, 'legacy'),
+      );
       this.#facts = facts;
       transport.setProtocolVersion?.(facts.version);
-      await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      await this.#send({ jsonrpc: '2.0', method: methods.initialized.name });
       this.#version = facts.version;
     } catch (error) {
       const mayBeModern = probing !== undefined && isModernRefusal(error);
@@ -295,7 +301,7 @@ export class Client {
   /** Asks for the era. Returns what a modern server said of itself. */
   async #probe(negotiation: Probing, isRepeated = false): Promise<ServerFacts | 'old' | 'unclear'> {
     const { mode, hasChannel, within } = negotiation;
-    const outcome = await this.#exchange(discoverMethod, {}, { within }, 'probe').then(
+    const outcome = await this.#exchange(methods.discover.name, {}, { within }, 'probe').then(
       (result): ProbeOutcome => ({ kind: 'result', result }),
       (error: unknown): ProbeOutcome => {
         if (this.#isClosed) return { kind: 'closed' };
@@ -331,9 +337,9 @@ export class Client {
   /** Returns the metadata that every request of a modern session carries. */
   envelope(): Fields {
     return {
-      'io.modelcontextprotocol/protocolVersion': this.#version ?? modernVersion,
-      'io.modelcontextprotocol/clientInfo': clientInfo,
-      'io.modelcontextprotocol/clientCapabilities': this.#capabilities,
+      [metaKeys.protocolVersion]: this.#version ?? modernVersion,
+      [metaKeys.clientInfo]: clientInfo,
+      [metaKeys.clientCapabilities]: this.#capabilities,
     };
   }
 
@@ -390,7 +396,7 @@ export class Client {
     const meta = this.getProtocolEra() === 'modern' && { _meta: this.envelope() };
     const params = { requestId, reason: String(reason), ...meta };
     // A connection that cannot send reports that elsewhere.
-    this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => {});
+    this.#send({ jsonrpc: '2.0', method: methods.cancelled.name, params }).catch(() => {});
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -415,7 +421,7 @@ export class Client {
   /** Replies to a request that is not a question. Modern servers have no requests. */
   #reply({ id, method }: Request): void {
     if (this.#isProbing || this.getProtocolEra() === 'modern') return;
-    const reply = method === 'ping' ? { result: {} } : { error: unknownMethod };
+    const reply = method === methods.ping.name ? { result: {} } : { error: unknownMethod };
     // A connection that cannot send reports that elsewhere.
     this.#send({ jsonrpc: '2.0', id, ...reply } as JSONRPCMessage).catch(() => {});
   }
@@ -425,19 +431,19 @@ export class Client {
     const list = changedLists.get(method);
     if (list !== undefined) return this.#onNews({ about: list });
     switch (method) {
-      case 'notifications/resources/updated': {
+      case methods.resourceUpdated.name: {
         const { uri } = params;
         return typeof uri === 'string' ? this.#onNews({ about: 'resource', uri }) : undefined;
       }
-      case 'notifications/message':
+      case methods.logMessage.name:
         if (isLogMessage(params)) this.#onNews({ about: 'message', params });
         return;
-      case 'notifications/subscriptions/acknowledged': {
+      case methods.listening.name: {
         const meta = params['_meta'];
-        const id = isRecord(meta) ? meta[subscriptionKey] : undefined;
+        const id = isRecord(meta) ? meta[metaKeys.subscriptionId] : undefined;
         return this.#subscriptions?.get(String(id))?.onOpen();
       }
-      case 'notifications/cancelled': {
+      case methods.cancelled.name: {
         const cancelled = new Error('The server cancelled the subscription.');
         return this.#subscriptions?.get(String(params['requestId']))?.onEnd(cancelled);
       }

@@ -3,6 +3,7 @@
  * client) and the step that closes it. The session chart decides which step is next.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Authenticator } from '../../src/domain/authorization.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
@@ -15,6 +16,7 @@ import type {
 } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { methodNamed, methods } from '../../src/protocol/methods.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import type {
   Connection,
@@ -74,17 +76,16 @@ export interface Connected {
 // A server may still show a token that was replaced; after so many, it has expired.
 const rememberedFetches = 10;
 
-const probeMethod = 'server/discover';
 /** The requests that the session's chart follows while it probes the era. */
 const followedIn = {
-  process: new Set([probeMethod, 'initialize']),
+  process: new Set<string>([methods.discover.name, methods.initialize.name]),
   // Nothing can exit on the probe, so only the answer to it matters.
-  address: new Set(['initialize']),
+  address: new Set<string>([methods.initialize.name]),
 } satisfies Readonly<Record<string, ReadonlySet<string>>>;
 /** The phase of a handshake, judged by the last message sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
-  initialize: 'initialize',
-  'notifications/initialized': 'initialized',
+  [methods.initialize.name]: 'initialize',
+  [methods.initialized.name]: 'initialized',
 };
 
 export class Opening {
@@ -104,7 +105,7 @@ export class Opening {
   #authenticator: Authenticator | undefined;
   /** The last message sent, and the last request sent. */
   #sent = '';
-  #asked = probeMethod;
+  #asked: string = methods.discover.name;
   /** The requests that the chart follows; none unless the era is probed. */
   #followed: ReadonlySet<string> | undefined;
   /** The assumed era, until a response proves it. */
@@ -216,11 +217,11 @@ export class Opening {
    * handshake probes the era.
    */
   noteSent(method: string): boolean {
-    if (this.#sent === 'notifications/initialized') return false;
+    if (this.#sent === methods.initialized.name) return false;
     // A second probe; a failure is still about the refused `initialize`.
-    if (method === probeMethod && this.#sent === 'initialize') return false;
+    if (method === methods.discover.name && this.#sent === methods.initialize.name) return false;
     this.#sent = method;
-    if (method.startsWith('notifications/')) return false;
+    if (methodNamed(method)?.kind === 'notification') return false;
     this.#asked = method;
     return this.#followed?.has(method) === true;
   }
@@ -271,7 +272,8 @@ export class Opening {
     const type = this.#resolved?.type ?? 'stdio';
     return {
       // A response to the era probe, even an error, makes a second start unnecessary.
-      hasLeft: type === 'stdio' && this.#sent === probeMethod && seen.rpcCode === undefined,
+      hasLeft:
+        type === 'stdio' && this.#sent === methods.discover.name && seen.rpcCode === undefined,
       mayBeOverSse: target !== undefined && mayBeOverSse(type, target.spec, seen),
     };
   }
@@ -492,11 +494,6 @@ let lastLaunch = Promise.resolve();
  * milliseconds on a busy machine; between two of them, timers fire and servers are heard.
  */
 function turnToLaunch(): Promise<void> {
-  lastLaunch = lastLaunch.then(
-    () =>
-      new Promise((resolve) => {
-        setImmediate(resolve);
-      }),
-  );
+  lastLaunch = lastLaunch.then(() => nextTurn());
   return lastLaunch;
 }

@@ -9,6 +9,7 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { ProbeAnswer } from '../../src/domain/session.ts';
+import { methods } from '../../src/protocol/methods.ts';
 import { methodNotFound } from '../../src/protocol/rpc-codes.ts';
 import { describeError } from '../transports/connection/failure.ts';
 import type { MessageStages } from '../transports/connection/stages.ts';
@@ -51,10 +52,10 @@ export function createProbe({ client, stages, onListed, onAnswer, ...known }: Pr
     const asksForList = isByList || ping === 'unanswered';
     if (ping === 'new') ping = 'unanswered';
     try {
-      if (asksForList) await client.request('tools/list', {}, options);
+      if (asksForList) await client.request('listTools', {}, options);
       else await (isModern ? client.discover(options) : client.ping(options));
       if (!asksForList) ping = 'answered';
-      else if (!isByList) onListed(isModern ? 'server/discover' : 'ping');
+      else if (!isByList) onListed(methods[isModern ? 'discover' : 'ping'].name);
       isByList ||= asksForList;
       conclude(question, 'alive');
     } catch (error) {

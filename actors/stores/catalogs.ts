@@ -17,9 +17,10 @@ import { isRecord } from '../../src/domain/data/is-record.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { wireForm } from '../../src/policies/tools/announced.ts';
+import { methods } from '../../src/protocol/methods.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
 import { promptKind, resourceKind, templateKind, toolKind } from '../session/catalog/items.ts';
-import { fieldOf, type ListKind } from '../session/catalog/list.ts';
+import type { ListKind } from '../session/catalog/list.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';
@@ -323,8 +324,8 @@ function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | u
 /** Omits items that we would not accept from a server. */
 function readCatalog(value: Record<string, unknown>): Catalog {
   const { instructions } = value;
-  const list = <Item>({ method, read }: ListKind<Item>): readonly Item[] => {
-    const items = value[fieldOf[method]];
+  const list = <Item>({ key, read }: ListKind<Item>): readonly Item[] => {
+    const items = value[methods[key].items];
     if (!Array.isArray(items)) return [];
     return items.flatMap((item: unknown) => {
       const known = read(item);

@@ -8,6 +8,7 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
+import { headerNames } from '../../src/protocol/headers.ts';
 import {
   Connection,
   type ConnectionSetup,
@@ -80,7 +81,7 @@ export class SseTransport extends Connection {
         headers: {
           ...this.#endpoint.headers,
           'content-type': 'application/json',
-          ...(version !== undefined && { 'mcp-protocol-version': version }),
+          ...(version !== undefined && { [headerNames.protocolVersion]: version }),
         },
         body,
         signal: post.signal,

@@ -43,6 +43,7 @@ import type {
 import { wakeDelay } from '../../src/policies/backoff.ts';
 import { firstRunExtraMs } from '../../src/policies/package-download.ts';
 import { chanceOf } from '../../src/policies/seeded-random.ts';
+import { methods } from '../../src/protocol/methods.ts';
 import { notProvided } from '../not-provided.ts';
 import { refreshMachine } from './list-refresh.ts';
 
@@ -330,9 +331,10 @@ export const sessionSetup = setup({
     /** Whether the address refused the handshake the way an SSE server does. */
     mayBeOverSse: (_, { mayBeOverSse }: Partial<Unconnected>) => mayBeOverSse === true,
     /** Whether the era probe is being sent. */
-    isEraQuestion: (_, { method }: { readonly method: string }) => method === 'server/discover',
+    isEraQuestion: (_, { method }: { readonly method: string }) => method === methods.discover.name,
     /** Whether the handshake of the old era begins. */
-    isInitialize: (_, { method }: { readonly method: string }) => method === 'initialize',
+    isInitialize: (_, { method }: { readonly method: string }) =>
+      method === methods.initialize.name,
 
     // How the connection ended.
     /** Whether the server dropped the session but still answers requests in flight. */

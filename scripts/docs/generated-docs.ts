@@ -11,6 +11,7 @@ import { fenced, withBlock } from './markdown.ts';
 import { museumFolder, museumTable } from './museum-table.ts';
 import { oauthKeyTable } from './oauth-tables.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
+import { protocolTable } from './protocol-table.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
 import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
 import {
@@ -65,6 +66,7 @@ export const generatedDocs: readonly GeneratedFile[] = [
     events: troupeEventTable(),
     sends: hostEventTable(),
   })),
+  document('docs/decisions/protocol.md', () => ({ methods: protocolTable() })),
   document(`${museumFolder}/README.md`, async () => ({ exhibits: await museumTable(root) })),
   { path: settingsSchemaPath, update: settingsSchema },
 ];

@@ -308,17 +308,17 @@ export interface CallFailure {
   readonly perhapsUnanswered?: string;
 }
 
-/** A request other than a tool call, which takes the same path. */
+/** A request other than a tool call, which takes the same path; `kind` is its key in the table of methods. */
 export type SessionRequest =
-  | { readonly method: 'resources/read'; readonly params: { readonly uri: string } }
+  | { readonly kind: 'readResource'; readonly params: { readonly uri: string } }
   | {
-      readonly method: 'prompts/get';
+      readonly kind: 'getPrompt';
       readonly params: {
         readonly name: string;
         readonly arguments?: Readonly<Record<string, string>>;
       };
     }
-  | { readonly method: 'completion/complete'; readonly params: CompletionRequest };
+  | { readonly kind: 'complete'; readonly params: CompletionRequest };
 
 /** A server's own name, version and capabilities, as the protocol defines them. */
 export interface ServerProfile {

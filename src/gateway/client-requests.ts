@@ -14,8 +14,9 @@ import { isRecord } from '../domain/data/is-record.ts';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
 import type { Question, QuestionKind } from '../domain/question.ts';
-import { traceContextIn } from '../protocol/meta.ts';
-import { RpcError } from '../protocol/rpc-codes.ts';
+import { extensionKeys, traceContextIn } from '../protocol/meta.ts';
+import { methodNamed, methods } from '../protocol/methods.ts';
+import { invalidParams, RpcError } from '../protocol/rpc-codes.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
 import type { RequestContext } from './fast-call.ts';
@@ -24,22 +25,8 @@ import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { PageOpener } from './logins.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
 import { ClientQuestions } from './question-delivery.ts';
-import {
-  cutOff,
-  failedCall,
-  failedRequest,
-  invalidParams,
-  troupeErrorOf,
-  withoutModel,
-} from './rpc-error.ts';
+import { cutOff, failedCall, failedRequest, troupeErrorOf, withoutModel } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
-
-/** The requests that a question to the client may interrupt. */
-const pausableMethods: ReadonlySet<string> = new Set([
-  'tools/call',
-  'prompts/get',
-  'resources/read',
-]);
 
 /** The signal aborts the call, which may outlast its client's request. */
 type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
@@ -217,15 +204,13 @@ export class ClientRequests {
       const notification = keepNumbers({ ...progress, progressToken }, progress);
       if (progressToken !== undefined)
         context.mcpReq
-          .notify({ method: 'notifications/progress', params: notification })
+          .notify({ method: methods.progress.name, params: notification })
           .catch(ignore);
     };
     if (this.#era === 'legacy')
       call.onPageDone = (elicitationId) => {
         const params = { elicitationId };
-        context.mcpReq
-          .notify({ method: 'notifications/elicitation/complete', params })
-          .catch(ignore);
+        context.mcpReq.notify({ method: methods.elicited.name, params }).catch(ignore);
       };
     this.#underWay.set(context, server);
     signal.addEventListener('abort', abort, { once: true });
@@ -334,7 +319,7 @@ export class ClientRequests {
     method: string,
     capabilities: Readonly<Record<string, unknown>> | undefined,
   ): PageOpener | undefined {
-    if (!pausableMethods.has(method) || !canAnswer('url', capabilities)) return undefined;
+    if (methodNamed(method)?.mayAsk !== true || !canAnswer('url', capabilities)) return undefined;
     return {
       // A modern client has no connection by which its calls could be told from those of another.
       client: this.#era === 'legacy' ? this : undefined,
@@ -352,8 +337,8 @@ export class ClientRequests {
 
   /** Whether the client keeps an MCP App's own tools from its model, because it renders such apps. */
   rendersApps({ mcpReq }: RequestContext): boolean {
-    const extensions = this.#capabilitiesOf(mcpReq.envelope)?.['extensions'];
-    return isRecord(extensions) && isRecord(extensions['io.modelcontextprotocol/ui']);
+    const offered = this.#capabilitiesOf(mcpReq.envelope)?.['extensions'];
+    return isRecord(offered) && isRecord(offered[extensionKeys.apps]);
   }
 
   /** The client's capabilities; a modern client sends them with each request. */

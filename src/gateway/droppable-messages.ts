@@ -2,9 +2,10 @@
 
 import { isRecord } from '../domain/data/is-record.ts';
 import { parsedJson } from '../domain/data/parsed-json.ts';
+import { methods } from '../protocol/methods.ts';
 
 // Changes of lists and resources are not included: a client that misses one keeps stale data.
-const notes: ReadonlySet<unknown> = new Set(['notifications/message', 'notifications/progress']);
+const notes: ReadonlySet<unknown> = new Set([methods.logMessage.name, methods.progress.name]);
 
 export function isNote(message: unknown): boolean {
   return isRecord(message) && notes.has(message['method']) && !('id' in message);

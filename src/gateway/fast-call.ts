@@ -6,8 +6,9 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ServerContext } from '@modelcontextprotocol/server';
-
 import { isRecord } from '../domain/data/is-record.ts';
+import { headerNames } from '../protocol/headers.ts';
+import { methods } from '../protocol/methods.ts';
 import type { Answer } from './held-calls.ts';
 
 /** The part of a request's context that a call uses. */
@@ -40,7 +41,7 @@ export function plainRequestIn(
 ): PlainRequest | undefined {
   if (!areUsual(headers, negotiatedVersion) || !isRecord(body)) return undefined;
   const { jsonrpc, id, method, params, ...others } = body;
-  if (jsonrpc !== '2.0' || method !== 'tools/call' || !isId(id) || !isRecord(params))
+  if (jsonrpc !== '2.0' || method !== methods.callTool.name || !isId(id) || !isRecord(params))
     return undefined;
   const { name, arguments: args = {}, _meta: meta = {}, ...otherParams } = params;
   if (!isName(name) || !isRecord(args) || !isRecord(meta)) return undefined;
@@ -51,7 +52,7 @@ export function plainRequestIn(
 
 function areUsual(headers: IncomingHttpHeaders, negotiatedVersion: string | undefined): boolean {
   const { accept = '' } = headers;
-  const version = headers['mcp-protocol-version'] ?? negotiatedVersion;
+  const version = headers[headerNames.protocolVersion] ?? negotiatedVersion;
   return (
     accept.includes('application/json') &&
     accept.includes('text/event-stream') &&
@@ -69,7 +70,7 @@ function isId(value: unknown): value is RequestId {
 
 /** The id of the request that a message cancels; undefined for any other message. */
 export function cancelledBy(body: unknown): unknown {
-  if (!isRecord(body) || body['method'] !== 'notifications/cancelled') return undefined;
+  if (!isRecord(body) || body['method'] !== methods.cancelled.name) return undefined;
   return isRecord(body['params']) ? body['params']['requestId'] : undefined;
 }
 
@@ -88,7 +89,7 @@ export class LightCall {
     this.#answer = call({
       mcpReq: {
         id,
-        method: 'tools/call',
+        method: methods.callTool.name,
         signal: this.#stop.signal,
         requestState: () => undefined,
         notify: (...news) => this.#notifyNow(news),

@@ -17,6 +17,7 @@ import { keepNumbers } from '../domain/data/exact-json.ts';
 import { isRecord } from '../domain/data/is-record.ts';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { existsIn, methods } from '../protocol/methods.ts';
 import {
   type ClientIdentity,
   ClientRequests,
@@ -99,14 +100,13 @@ class PlainServer extends Server {
 
   protected override _wrapHandler(method: string, handler: Handler): Handler {
     const checked = super._wrapHandler(method, handler);
-    return keepNumbersIn(method === 'tools/call' ? this.#unchecked(handler) : checked);
+    return keepNumbersIn(method === methods.callTool.name ? this.#unchecked(handler) : checked);
   }
 
   #unchecked(handler: Handler): Handler {
-    const method = 'tools/call';
     return async (request, context) => {
       let result: Result | undefined;
-      const checked = super._wrapHandler(method, async (...given) => {
+      const checked = super._wrapHandler(methods.callTool.name, async (...given) => {
         const answer = await handler(...given);
         result = inputRequiredIn(answer) === undefined ? answer : undefined;
         return result === undefined ? answer : { content: [] };
@@ -192,7 +192,7 @@ export class GatewayClient implements Audience {
 
   listChanged(kind: ListKind): void {
     if (this.server.getCapabilities()[kind] === undefined) return;
-    this.#notify({ method: `notifications/${kind}/list_changed` });
+    this.#notify({ method: methods[`${kind}Changed`].name });
   }
 
   /** Sends the changes that the client missed, once it can receive again. */
@@ -207,13 +207,13 @@ export class GatewayClient implements Audience {
   resourceUpdated(server: string, uri: string): void {
     const address = this.#gateway.view.addressOf(server, uri);
     if (this.#watched.has(address) || this.#connection.listensFor?.(address) === true)
-      this.#notify({ method: 'notifications/resources/updated', params: { uri: address } });
+      this.#notify({ method: methods.resourceUpdated.name, params: { uri: address } });
   }
 
   /** Sends a log line with a request in progress at this server; otherwise only if the client asked for logs. */
   logged(server: string, line: Readonly<Record<string, unknown>>): void {
     const notification = {
-      method: 'notifications/message',
+      method: methods.logMessage.name,
       params: keepNumbers({ ...line }, line),
     };
     const context = this.#requests.underWayAt(server);
@@ -266,14 +266,14 @@ export class GatewayClient implements Audience {
   }
 
   #offerTools(): void {
-    this.#offerList('tools/list', 'tools', (context) => ({
+    this.#offerList(methods.listTools.name, 'tools', (context) => ({
       tools: this.#gateway.tools(
         this.#requests.canOpenPages(context),
         this.#requests.rendersApps(context),
       ),
     }));
     this.server.setRequestHandler(
-      'tools/call',
+      methods.callTool.name,
       { params: params.call },
       ({ name, arguments: args = {} }, context) => {
         const request = context.http?.req;
@@ -289,25 +289,30 @@ export class GatewayClient implements Audience {
 
   #offerResources(canWatch: boolean): void {
     const { view, troupe } = this.#gateway;
-    this.#offerList('resources/list', 'resources', () => ({ resources: view.resources() }));
-    this.#offerList('resources/templates/list', 'resources', () => ({
+    this.#offerList(methods.listResources.name, 'resources', () => ({
+      resources: view.resources(),
+    }));
+    this.#offerList(methods.listTemplates.name, 'resources', () => ({
       resourceTemplates: view.resourceTemplates(),
     }));
-    this.server.setRequestHandler('resources/read', { params: params.read }, ({ uri }, context) =>
-      this.#requests.request(
-        context,
-        () => view.resourceAt(uri),
-        async ({ server, name }, options) => {
-          const { result } = await troupe.readResource(server, name, options);
-          const wanted = inputRequiredIn(result);
-          if (wanted !== undefined) return wanted;
-          const contents = view.contents(server, result.contents);
-          return keepNumbers({ ...result, contents }, result);
-        },
-      ),
+    this.server.setRequestHandler(
+      methods.readResource.name,
+      { params: params.read },
+      ({ uri }, context) =>
+        this.#requests.request(
+          context,
+          () => view.resourceAt(uri),
+          async ({ server, name }, options) => {
+            const { result } = await troupe.readResource(server, name, options);
+            const wanted = inputRequiredIn(result);
+            if (wanted !== undefined) return wanted;
+            const contents = view.contents(server, result.contents);
+            return keepNumbers({ ...result, contents }, result);
+          },
+        ),
     );
-    if (!canWatch || this.#era === 'modern') return;
-    this.server.setRequestHandler('resources/subscribe', { params: params.read }, ({ uri }) => {
+    if (!canWatch || !existsIn(methods.subscribe, this.#era)) return;
+    this.server.setRequestHandler(methods.subscribe.name, { params: params.read }, ({ uri }) => {
       try {
         this.#watch(uri);
       } catch (error) {
@@ -315,7 +320,7 @@ export class GatewayClient implements Audience {
       }
       return {};
     });
-    this.server.setRequestHandler('resources/unsubscribe', { params: params.read }, ({ uri }) => {
+    this.server.setRequestHandler(methods.unsubscribe.name, { params: params.read }, ({ uri }) => {
       this.#watched.get(uri)?.();
       this.#watched.delete(uri);
       return {};
@@ -336,9 +341,9 @@ export class GatewayClient implements Audience {
 
   #offerPrompts(): void {
     const { view, troupe } = this.#gateway;
-    this.#offerList('prompts/list', 'prompts', () => ({ prompts: view.prompts() }));
+    this.#offerList(methods.listPrompts.name, 'prompts', () => ({ prompts: view.prompts() }));
     this.server.setRequestHandler(
-      'prompts/get',
+      methods.getPrompt.name,
       { params: params.prompt },
       ({ name: exposed, arguments: args }, context) =>
         this.#requests.request(
@@ -365,7 +370,7 @@ export class GatewayClient implements Audience {
   #offerCompletions(): void {
     const { view, troupe } = this.#gateway;
     this.server.setRequestHandler(
-      'completion/complete',
+      methods.complete.name,
       { params: params.completion },
       ({ ref, argument, context: known }, context) =>
         this.#requests.request(
@@ -384,13 +389,17 @@ export class GatewayClient implements Audience {
   }
 
   #offerLogLevel(): void {
-    this.server.setRequestHandler('logging/setLevel', { params: params.level }, ({ level }) => {
-      const before = this.#endLevel;
-      this.#endLevel = this.#gateway.troupe.wantLogs(level);
-      before?.();
-      this.#level = level;
-      return {};
-    });
+    this.server.setRequestHandler(
+      methods.setLogLevel.name,
+      { params: params.level },
+      ({ level }) => {
+        const before = this.#endLevel;
+        this.#endLevel = this.#gateway.troupe.wantLogs(level);
+        before?.();
+        this.#level = level;
+        return {};
+      },
+    );
   }
 
   /** Sends a change now, or once the client can receive again. */

@@ -7,6 +7,7 @@
 import type { Clock } from '../domain/clock.ts';
 import { isAtRest, isUsable } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { methods } from '../protocol/methods.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { waitOnce } from '../runtime/wait-once.ts';
 import { BackgroundTools } from './background-tools.ts';
@@ -128,7 +129,7 @@ export class Gateway {
         for (const audience of this.#audiences) audience.resourceUpdated(server, uri);
       }),
       troupe.on('notification', ({ server, method, params }) => {
-        if (method !== 'notifications/message' || !this.#isShown(server)) return;
+        if (method !== methods.logMessage.name || !this.#isShown(server)) return;
         for (const audience of this.#audiences) audience.logged(server, params);
       }),
     ];

@@ -14,6 +14,7 @@ import type {
   SamplingResult,
 } from '../domain/question.ts';
 import type { CallProgress } from '../domain/session.ts';
+import { methods } from '../protocol/methods.ts';
 
 /** A question for a client, in the form of the protocol. */
 interface InputRequest {
@@ -245,12 +246,12 @@ function bareRequestOf(question: Question, hasPageIds: boolean): InputRequest {
   switch (question.kind) {
     case 'form':
       return {
-        method: 'elicitation/create',
+        method: methods.elicit.name,
         params: { mode: 'form', message: question.message, requestedSchema: question.schema },
       };
     case 'url':
       return {
-        method: 'elicitation/create',
+        method: methods.elicit.name,
         params: {
           mode: 'url',
           message: question.message,
@@ -259,7 +260,7 @@ function bareRequestOf(question: Question, hasPageIds: boolean): InputRequest {
         },
       };
     case 'sampling':
-      return { method: 'sampling/createMessage', params: { ...question.sampling } };
+      return { method: methods.sample.name, params: { ...question.sampling } };
   }
 }
 

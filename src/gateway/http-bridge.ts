@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../../actors/host/slow-readers.ts';
 import { writeJson } from '../domain/data/exact-json.ts';
+import { headerNames } from '../protocol/headers.ts';
 import { isNoteEvent } from './droppable-messages.ts';
 import { chunkWithoutMarks } from './exact-numbers.ts';
 import type { LightAnswer } from './http-sessions.ts';
@@ -37,7 +38,7 @@ export function sendLight(
   { session, document }: Extract<LightAnswer, { readonly session: string }>,
   response: ServerResponse,
 ): void {
-  const headers = { 'mcp-session-id': session, ...ownHeaders };
+  const headers = { [headerNames.session]: session, ...ownHeaders };
   if (document === undefined) {
     // The request was cancelled, so the stream ends without an answer.
     response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end();

@@ -14,6 +14,9 @@ import { httpListener, type RequestTimeouts, requestTimeouts } from '../../actor
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { isRecord } from '../domain/data/is-record.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { headerNames } from '../protocol/headers.ts';
+import { methods } from '../protocol/methods.ts';
+import { serverError } from '../protocol/rpc-codes.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { ignore } from './client-requests.ts';
 import { noteBody } from './exact-numbers.ts';
@@ -150,7 +153,8 @@ class GatewayRequests {
       async ({ authInfo, requestInfo }) => {
         const user = authInfo?.extra?.['user'];
         const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
-        const isIntroduction = requestInfo?.headers.get('mcp-method') === 'server/discover';
+        const isIntroduction =
+          requestInfo?.headers.get(headerNames.method) === methods.discover.name;
         const identity = await gateway.identity(isIntroduction);
         return new GatewayClient(gateway, identity, 'modern', connection).protocol;
       },
@@ -314,7 +318,7 @@ class GatewayRequests {
   }
 
   #refuse(response: ServerResponse, refusal: Refusal): void {
-    const { status, message, headers = {}, rpcCode = -32_000 } = refusal;
+    const { status, message, headers = {}, rpcCode = serverError } = refusal;
     this.#gateway.metrics.refused(status);
     const { socket } = response.req;
     // A stranger's connection closes with the refusal, because it would only take a slot from others.
@@ -372,6 +376,6 @@ function plainHeaders(type: string): Record<string, string> {
 
 /** The resource URIs in a request to listen; undefined for any other request. */
 function listenedTo(body: unknown): readonly string[] | undefined {
-  const isListening = isRecord(body) && body['method'] === 'subscriptions/listen';
+  const isListening = isRecord(body) && body['method'] === methods.listen.name;
   return isListening ? addressesIn(body['params']) : undefined;
 }

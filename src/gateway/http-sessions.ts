@@ -9,8 +9,9 @@ import {
   isInitializeRequest,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-
 import { isRecord } from '../domain/data/is-record.ts';
+import { headerNames } from '../protocol/headers.ts';
+import { serverError, sessionNotFound } from '../protocol/rpc-codes.ts';
 import { cancelledBy, type LightCall, plainRequestIn } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
 import { GatewayClient } from './gateway-client.ts';
@@ -78,7 +79,7 @@ export class HttpSessions {
     body: unknown,
     gone: AbortSignal,
   ): Promise<LightAnswer | undefined> {
-    const id = headers['mcp-session-id'];
+    const id = headers[headerNames.session];
     const session = typeof id === 'string' ? this.#find(id, user) : undefined;
     if (typeof id !== 'string' || session === undefined) return undefined;
     const { client } = session;
@@ -105,10 +106,10 @@ export class HttpSessions {
     body: unknown,
     begun?: LightCall,
   ): Promise<SessionAnswer> {
-    const id = request.headers.get('mcp-session-id');
+    const id = request.headers.get(headerNames.session);
     if (id !== null) {
       const session = this.#find(id, user);
-      if (session === undefined) return rpcRefusal(404, -32_001, 'Session not found');
+      if (session === undefined) return rpcRefusal(404, sessionNotFound, 'Session not found');
       if (begun !== undefined) session.client.handOver(begun, request);
       return this.#use(session, request, body);
     }
@@ -116,7 +117,7 @@ export class HttpSessions {
       request.method === 'POST' &&
       (Array.isArray(body) ? body : [body]).some((message) => isInitializeRequest(message));
     if (!isOpening)
-      return rpcRefusal(400, -32_000, 'Bad Request: Mcp-Session-Id header is required');
+      return rpcRefusal(400, serverError, 'Bad Request: Mcp-Session-Id header is required');
     return this.#open(request, body, user);
   }
 
@@ -134,9 +135,9 @@ export class HttpSessions {
 
   async #open(request: Request, body: unknown, user: string | undefined): Promise<SessionAnswer> {
     const gateway = this.#gateway;
-    if (gateway.isDraining) return rpcRefusal(503, -32_000, 'The gateway is stopping', 5);
+    if (gateway.isDraining) return rpcRefusal(503, serverError, 'The gateway is stopping', 5);
     const full = this.#makeRoom(user);
-    if (full !== undefined) return rpcRefusal(503, -32_000, full, 60);
+    if (full !== undefined) return rpcRefusal(503, serverError, full, 60);
     const opening = {};
     this.#opening.set(opening, user);
     try {

@@ -10,6 +10,7 @@ import { isIP } from 'node:net';
 import { declaresJson, foreignRequest, readBody } from '../../actors/host/http-server.ts';
 import { structureOf } from '../../actors/transports/connection/messages.ts';
 import { parseJson } from '../domain/data/exact-json.ts';
+import { invalidRequest, parseError } from '../protocol/rpc-codes.ts';
 import type { ProtectedResourceOptions } from './oauth/protected-resource.ts';
 
 export interface AccessRules {
@@ -27,7 +28,7 @@ export interface Refusal {
   readonly status: number;
   readonly message: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default: -32000. */
+  /** Default: the server's own, -32000. */
   readonly rpcCode?: number;
 }
 
@@ -87,9 +88,6 @@ export const maxBodyBytes = 16 * 1_048_576;
 // Only the 2025-03-26 revision has batches, and its clients send a handful of messages in one. A body
 // of 16 MB has room for 500,000, which would be answered in one turn of the event loop.
 const maxBatch = 64;
-
-const parseError = -32_700;
-const invalidRequest = -32_600;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 

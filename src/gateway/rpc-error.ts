@@ -4,9 +4,7 @@ import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
 import { keepNumbers } from '../domain/data/exact-json.ts';
 import { printableLine } from '../domain/data/printable.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { RpcError } from '../protocol/rpc-codes.ts';
-
-export const invalidParams = -32_602;
+import { invalidParams, missingCapability, RpcError } from '../protocol/rpc-codes.ts';
 
 const errorKey = 'mcp-troupe/error';
 
@@ -16,9 +14,6 @@ const unknownCodes: ReadonlySet<CallerCode> = new Set([
   'SERVER_UNKNOWN',
   'SERVER_REMOVED',
 ]);
-
-/** The server requires a capability that the client lacks: an error for the client, not for its model. */
-const missingCapability = -32_021;
 
 /**
  * The error of a call whose server, of an older revision, asks for a message of a model, for a client of
@@ -56,6 +51,7 @@ export function failedCall(error: unknown): Record<string, unknown> {
   const document = failed.toJSON();
   if (unknownCodes.has(failed.code))
     throw new RpcError({ code: invalidParams, message: failed.message, data: document });
+  // For the client, not for its model.
   if (failed.rpcCode === missingCapability) throw failedRequest(failed);
   return {
     content: [{ type: 'text', text: `MCP error: ${failed.message}` }],

@@ -1,12 +1,12 @@
 /** How the gateway identifies itself to clients. */
 
 import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/server';
-
 import type { ExposedInstructions } from '../domain/catalog.ts';
 import { isRecord } from '../domain/data/is-record.ts';
 import { printableLine, printableText } from '../domain/data/printable.ts';
 import type { ServerProfile } from '../domain/session.ts';
 import { version } from '../domain/version.ts';
+import { extensionKeys } from '../protocol/meta.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 export interface GatewayIdentity {
@@ -74,9 +74,9 @@ export function identityOfOne(
 }
 
 /** The server's extensions, but for tasks, whose requests the gateway does not know. */
-function extensionsOf({ extensions }: ServerProfile['capabilities']) {
-  if (!isRecord(extensions)) return undefined;
-  const { 'io.modelcontextprotocol/tasks': _tasks, ...others } = extensions;
+function extensionsOf({ extensions: offered }: ServerProfile['capabilities']) {
+  if (!isRecord(offered)) return undefined;
+  const { [extensionKeys.tasks]: _tasks, ...others } = offered;
   return others;
 }
 

@@ -9,10 +9,11 @@
 import type { Readable, Writable } from 'node:stream';
 import { type JSONRPCMessage, serializeMessage } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
-
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { LineReader } from '../../actors/transports/stdio/lines.ts';
 import { isRecord } from '../domain/data/is-record.ts';
+import { metaKeys } from '../protocol/meta.ts';
+import { methods } from '../protocol/methods.ts';
 import { isNote } from './droppable-messages.ts';
 import { readMessage, withoutMarks } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
@@ -121,22 +122,21 @@ class ExactTransport extends StdioServerTransport {
   }
 }
 
-const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
-
 /** Reads a modern client's resource subscriptions from its messages, because the SDK does not expose them. */
 function followListening(transport: StdioServerTransport, listening: Listening): void {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
   transport.onmessage = (message) => {
-    if (isOf(message, 'notifications/cancelled')) listening.end(message.params['requestId']);
+    if (isOf(message, methods.cancelled.name)) listening.end(message.params['requestId']);
     onmessage?.(message);
   };
   transport.send = async (message) => {
     await send(message);
     // The acknowledgement names the accepted resources; the answer to the request ends the stream.
-    if (isOf(message, 'notifications/subscriptions/acknowledged')) {
+    if (isOf(message, methods.listening.name)) {
       const { _meta: meta } = message.params;
-      if (isRecord(meta)) listening.begin(meta[subscriptionKey], addressesIn(message.params));
+      if (isRecord(meta))
+        listening.begin(meta[metaKeys.subscriptionId], addressesIn(message.params));
     } else if ('id' in message && !('method' in message)) listening.end(message.id);
   };
 }

@@ -32,6 +32,23 @@ export function traceContextIn(meta: Meta | undefined): TraceContext | undefined
 
 // Each session has its own protocol version, capabilities and identity, and each request its own token.
 const protocolPrefix = 'io.modelcontextprotocol/';
+
+/** The protocol's own keys of metadata, since 2026-07-28. */
+export const metaKeys = {
+  protocolVersion: `${protocolPrefix}protocolVersion`,
+  clientInfo: `${protocolPrefix}clientInfo`,
+  clientCapabilities: `${protocolPrefix}clientCapabilities`,
+  serverInfo: `${protocolPrefix}serverInfo`,
+  logLevel: `${protocolPrefix}logLevel`,
+  subscriptionId: `${protocolPrefix}subscriptionId`,
+} as const;
+
+/** Extensions of the protocol, by their key among capabilities. */
+export const extensionKeys = {
+  apps: `${protocolPrefix}ui`,
+  tasks: `${protocolPrefix}tasks`,
+} as const;
+
 const progressKey = 'progressToken';
 
 /** Returns a caller's metadata without the protocol's own keys; undefined when nothing is left. */

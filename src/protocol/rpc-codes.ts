@@ -1,8 +1,25 @@
-/** JSON-RPC errors, and the codes that more than one place recognizes. */
+/** JSON-RPC errors: the codes that we send or recognize, and what MCP adds to them. */
 
+// JSON-RPC 2.0.
+export const parseError = -32_700;
+export const invalidRequest = -32_600;
 export const methodNotFound = -32_601;
-/** Of the 2026-07-28 revision; the error's data lists the supported versions. */
+export const invalidParams = -32_602;
+export const internalError = -32_603;
+/** The first of those that JSON-RPC leaves to servers, without a meaning of its own. */
+export const serverError = -32_000;
+
+// MCP.
+/** The user rejected what a server asked a model for. */
+export const rejected = -1;
+/** The session of a request is unknown. Version 1 of the SDK answers it; it has other uses too. */
+export const sessionNotFound = -32_001;
+/** The other side lacks a capability; the error's data names it. Since 2026-07-28. */
+export const missingCapability = -32_021;
+/** The error's data lists the supported versions. Since 2026-07-28. */
 export const unsupportedVersion = -32_022;
+/** The user must visit an address first; the error's data lists them. */
+export const urlRequired = -32_042;
 
 export interface RpcErrorBody {
   readonly code: number;

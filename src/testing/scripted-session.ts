@@ -31,6 +31,7 @@ import type {
 } from '../domain/session.ts';
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
 import { nameHint } from '../policies/text/closest-name.ts';
+import { methods } from '../protocol/methods.ts';
 import type {
   ScriptedCall,
   ScriptedCommand,
@@ -208,8 +209,10 @@ class Script implements SessionScript {
       // The test provides a result that fits the request.
       callTool: (tool, args, callOptions) =>
         this.#call(tool, args, callOptions) as ReturnType<SessionHandle['callTool']>,
-      request: ({ method, params }, callOptions) =>
-        this.#call(method, { ...params }, callOptions) as ReturnType<SessionHandle['request']>,
+      request: ({ kind, params }, callOptions) =>
+        this.#call(methods[kind].name, { ...params }, callOptions) as ReturnType<
+          SessionHandle['request']
+        >,
       reconcileWatched: () => {
         this.watched = watched.of(server);
       },
@@ -259,7 +262,7 @@ class Script implements SessionScript {
 
   say(params: Readonly<Record<string, unknown>>): void {
     this.#expect('open');
-    this.#ports.notified?.(this.input.server, 'notifications/message', params);
+    this.#ports.notified?.(this.input.server, methods.logMessage.name, params);
   }
 
   failList(failure: Failure): void {

@@ -16,7 +16,6 @@ import type {
   ServerProfile,
   SessionCallOptions,
   SessionHandle,
-  SessionRequest,
 } from '../../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
 import { verdictOf } from '../../../src/policies/calls/failure-verdict.ts';
@@ -24,7 +23,9 @@ import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
 import { argumentHeaders } from '../../../src/protocol/argument-headers.ts';
-import { forwardedMeta } from '../../../src/protocol/meta.ts';
+import { forwardedMeta, metaKeys } from '../../../src/protocol/meta.ts';
+import { methods } from '../../../src/protocol/methods.ts';
+import { urlRequired } from '../../../src/protocol/rpc-codes.ts';
 import {
   type Connection,
   NotSentError,
@@ -34,15 +35,9 @@ import { describeError, endOf } from '../../transports/connection/failure.ts';
 import { completed, withoutType } from '../handshake-answers.ts';
 import type { Ending } from '../leaf-actors.ts';
 import type { Client } from '../mcp-client.ts';
-import { inRounds, type RoundParams, urlRequiredCode, withVisit } from './question-rounds.ts';
+import { inRounds, type RoundParams, withVisit } from './question-rounds.ts';
 import { QuestionWire } from './question-wire.ts';
-import {
-  capabilitiesKey,
-  closedMessage,
-  type OpenRequest,
-  type Outgoing,
-  Requests,
-} from './requests.ts';
+import { closedMessage, type OpenRequest, type Outgoing, Requests } from './requests.ts';
 import { type Fields, type Read, readerFor, readToolResult } from './result-shapes.ts';
 import type { SessionQuestions } from './session-questions.ts';
 
@@ -56,7 +51,6 @@ const nameCharacters = 128;
 const iconCharacters = 65_536;
 // Most are about a tool, and all calls of a tool get the same.
 const maxRemarks = 64;
-const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 export interface CallerSetup {
   readonly server: string;
@@ -82,13 +76,6 @@ export interface CallerSetup {
 }
 
 type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
-
-/** The capability that each method requires. */
-const capabilityOf = {
-  'resources/read': 'resources',
-  'prompts/get': 'prompts',
-  'completion/complete': 'completions',
-} as const satisfies Readonly<Record<SessionRequest['method'], string>>;
 
 /** Sends the requests of callers, in rounds where the server asks questions first. */
 export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
@@ -121,7 +108,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
   ): Promise<Answer<ToolResult>> {
     const { connection, toolNamed, secrets } = this.#setup;
     const outgoing = {
-      method: 'tools/call' as const,
+      kind: 'callTool' as const,
       params: { name, arguments: args },
       meta: forwardedMeta(options.meta),
     };
@@ -139,16 +126,16 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
   }
 
   request(
-    ...[{ method, params }, options]: Parameters<SessionHandle['request']>
+    ...[{ kind, params }, options]: Parameters<SessionHandle['request']>
   ): Promise<Answer<Fields>> {
     const { client, ending } = this.#setup;
-    const capability = capabilityOf[method];
+    const { capability } = methods[kind];
     if (ending() === undefined && client.getServerCapabilities()?.[capability] === undefined) {
       const message = `The server does not offer ${capability}.`;
       return Promise.resolve({ failure: failed('unsupported', false, message) });
     }
-    const outgoing = { method, params: { ...params }, meta: forwardedMeta(options.meta) };
-    return this.#send(params, outgoing, options, readerFor(method));
+    const outgoing = { kind, params: { ...params }, meta: forwardedMeta(options.meta) };
+    return this.#send(params, outgoing, options, readerFor(kind));
   }
 
   #send<Result extends object>(
@@ -215,7 +202,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       if (!this.#isModern) return this.#read(read, outgoing, withoutType(result));
       // Otherwise it asks before it goes on, or the server does what is not supported.
       request.isAnswered = (result['resultType'] ?? 'complete') === 'complete';
-      const answer = completed(outgoing.method, result, true);
+      const answer = completed(methods[outgoing.kind].name, result, true);
       return request.isAnswered
         ? this.#read(read, outgoing, answer)
         : (answer as unknown as Result);
@@ -233,12 +220,12 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     );
   }
 
-  #read<Result>(read: Read<Result>, { method, params }: Outgoing, result: Fields): Result {
+  #read<Result>(read: Read<Result>, { kind, params }: Outgoing, result: Fields): Result {
     const notes: string[] = [];
     const readResult = read(result, (what) => notes.push(what));
     if (notes.length > 0) {
       const name = typeof params['name'] === 'string' ? ` of ${params['name']}` : '';
-      this.#remark(`its answer to ${method}${name} was corrected: ${notes.join('; ')}`);
+      this.#remark(`its answer to ${methods[kind].name}${name} was corrected: ${notes.join('; ')}`);
     }
     return readResult;
   }
@@ -255,8 +242,10 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
     const level = this.#isLogging ? this.#setup.logLevel() : undefined;
     const own = {
       // Those of a caller that handles the rounds itself replace ours.
-      ...(round?.capabilities !== undefined && { [capabilitiesKey]: round.capabilities }),
-      ...(level !== undefined && { [logLevelKey]: level }),
+      ...(round?.capabilities !== undefined && {
+        [metaKeys.clientCapabilities]: round.capabilities,
+      }),
+      ...(level !== undefined && { [metaKeys.logLevel]: level }),
     };
     return keepNumbers({ ...meta, ...own }, meta);
   }
@@ -325,8 +314,7 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
       : failed('notSent', false, error.message);
   const described = describeError(error, setup.secrets);
   // The response cannot prove whether the server has begun.
-  if (described.rpcCode === urlRequiredCode)
-    return failed('inputRequired', true, described.message);
+  if (described.rpcCode === urlRequired) return failed('inputRequired', true, described.message);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const byTable = classifyFailure({ ...seen, phase: 'ready' });
   const failure = classifyFailure({ ...seen, phase: 'ready' }, setup.rules());

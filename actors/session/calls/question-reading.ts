@@ -20,6 +20,7 @@ import type {
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 import { forwardedMeta } from '../../../src/protocol/meta.ts';
+import { methods } from '../../../src/protocol/methods.ts';
 import { isSmall } from '../catalog/items.ts';
 
 // Twice the limit for descriptions: a question may have to explain itself.
@@ -75,7 +76,7 @@ function readBody(
   asked: Record<string, unknown>,
   secrets: readonly string[],
 ): QuestionBody | string {
-  if (method === 'sampling/createMessage') return readSampling(asked, secrets);
+  if (method === methods.sample.name) return readSampling(asked, secrets);
   const message = textOf(asked['message'], messageCharacters, secrets);
   if (message === undefined) return 'there is no message';
   if (asked['mode'] === 'url') return readUrl(message, asked);
@@ -326,8 +327,8 @@ function propertyOf(field: FormField, written: unknown): Readonly<Record<string,
  * Returns the kind of a request, whether or not it can be shown; undefined if it is not a question.
  */
 export function kindOf(method: string, params: unknown): QuestionKind | undefined {
-  if (method === 'sampling/createMessage') return 'sampling';
-  if (method !== 'elicitation/create') return undefined;
+  if (method === methods.sample.name) return 'sampling';
+  if (method !== methods.elicit.name) return undefined;
   return isRecord(params) && params['mode'] === 'url' ? 'url' : 'form';
 }
 

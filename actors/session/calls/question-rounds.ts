@@ -11,7 +11,8 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
-import { RpcError } from '../../../src/protocol/rpc-codes.ts';
+import { methods } from '../../../src/protocol/methods.ts';
+import { RpcError, urlRequired } from '../../../src/protocol/rpc-codes.ts';
 import { pause } from '../../host/time-limit.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question-reading.ts';
 import type { OpenRequest } from './requests.ts';
@@ -22,8 +23,6 @@ const maxRounds = 10;
 const maxRequests = 16;
 // The wait before a request is resent to a server that responded without a question.
 const laterMs = 250;
-/** The error code with which a server requires the user to visit an address first. */
-export const urlRequiredCode = -32_042;
 const wordsLength = 200;
 
 /** Parameters that another round adds. */
@@ -167,7 +166,7 @@ class Asking {
 
   async #respond(request: unknown): Promise<unknown> {
     const { method, params } = isRecord(request) ? request : {};
-    if (method === 'roots/list') {
+    if (method === methods.listRoots.name) {
       const roots = this.#setup.questions?.roots;
       if (roots === undefined) throw notGiven('the project folders');
       return rootsResult(roots);
@@ -211,7 +210,7 @@ function notGiven(what: string): RpcError {
 
 /** The error that a server may answer itself when it lacks what it asks for; the request did not run. */
 function unanswered(message: string): RpcError {
-  return new RpcError({ code: urlRequiredCode, message });
+  return new RpcError({ code: urlRequired, message });
 }
 
 function badResponse(why: string): Error {
@@ -234,14 +233,14 @@ function isInputRequired(result: object): result is InputRequired {
  * errors.
  */
 function urlsIn(error: unknown): readonly QuestionBody[] | undefined {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== urlRequiredCode)
+  if (!(error instanceof Error) || !('code' in error) || error.code !== urlRequired)
     return undefined;
   const data = 'data' in error ? error.data : undefined;
   const asked: unknown = isRecord(data) ? data['elicitations'] : undefined;
   if (!Array.isArray(asked) || asked.length === 0 || asked.length > maxRequests) return undefined;
   const bodies = asked.map((params: unknown) => {
     const withMode = isRecord(params) ? { ...params, mode: 'url' } : params;
-    return readQuestion('elicitation/create', withMode, []);
+    return readQuestion(methods.elicit.name, withMode, []);
   });
   return bodies.every((body) => typeof body !== 'string') ? bodies : undefined;
 }

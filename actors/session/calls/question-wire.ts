@@ -8,7 +8,6 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
 import type { Clock } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type {
@@ -24,14 +23,12 @@ import {
   type QuestionOwner,
   type Unattributed,
 } from '../../../src/policies/calls/client-to-ask.ts';
+import { methods } from '../../../src/protocol/methods.ts';
+import { invalidParams, rejected } from '../../../src/protocol/rpc-codes.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question-reading.ts';
 import { type OpenRequest, takeRequestId } from './requests.ts';
 import type { SessionQuestions } from './session-questions.ts';
-
-const invalidParams = -32_602;
-// The specification's code for sampling that the user rejected.
-const rejected = -1;
 
 /** One message of a caller's request, until it is answered. */
 interface WireCall {
@@ -80,7 +77,7 @@ export class QuestionWire {
     this.#questions = questions;
     connection.stages.questions = (message) => this.#takes(message);
     questions.onRootsChanged(() => {
-      this.#send({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
+      this.#send({ jsonrpc: '2.0', method: methods.rootsChanged.name });
     });
   }
 
@@ -132,7 +129,7 @@ export class QuestionWire {
     this.#stopping.set(id, call);
     const [oldest] = this.#stopping.keys();
     if (this.#stopping.size > maxRemembered && oldest !== undefined) this.#stopping.delete(oldest);
-    this.#send({ jsonrpc: '2.0', id, method: 'ping' });
+    this.#send({ jsonrpc: '2.0', id, method: methods.ping.name });
   }
 
   /** Returns whether it consumed the message. */
@@ -151,18 +148,18 @@ export class QuestionWire {
       return true;
     }
     const { roots } = this.#questions;
-    if (message.method !== 'roots/list' || roots === undefined) return false;
+    if (message.method !== methods.listRoots.name || roots === undefined) return false;
     this.#reply(message, rootsResult(roots));
     return true;
   }
 
   #takesNews(method: string, params: unknown): boolean {
     if (!isRecord(params)) return false;
-    if (method === 'notifications/cancelled') {
+    if (method === methods.cancelled.name) {
       const question = this.#open.get(params['requestId'] as string | number);
       return question !== undefined && end(question, 'withdrawn');
     }
-    if (method !== 'notifications/elicitation/complete') return false;
+    if (method !== methods.elicited.name) return false;
     this.#questions.completed(params['elicitationId']);
     for (const question of this.#open.values()) {
       const isMeant = question.elicitationId !== undefined;

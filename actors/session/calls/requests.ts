@@ -9,16 +9,12 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
 import type { Clock } from '../../../src/domain/clock.ts';
 import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
-import type {
-  CallProgress,
-  SessionCallOptions,
-  SessionRequest,
-} from '../../../src/domain/session.ts';
+import type { CallProgress, SessionCallOptions } from '../../../src/domain/session.ts';
 import { forwardedMeta } from '../../../src/protocol/meta.ts';
+import { type CallKind, methods } from '../../../src/protocol/methods.ts';
 import { RpcError } from '../../../src/protocol/rpc-codes.ts';
 import {
   alreadySent,
@@ -31,14 +27,9 @@ import type { Fields } from './result-shapes.ts';
 
 export const closedMessage = 'The session is closed.';
 
-type Method = 'tools/call' | SessionRequest['method'];
-
-// Written out, because importing a value would load the SDK.
-export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
-
 /** A message to send for a request. */
 export interface Outgoing {
-  readonly method: Method;
+  readonly kind: CallKind;
   readonly params: Fields;
   readonly meta: Fields | undefined;
   /** HTTP headers that belong to this message. */
@@ -131,7 +122,7 @@ export class Requests {
    */
   send(
     request: OpenRequest,
-    { method, params, meta, headers }: Outgoing,
+    { kind, params, meta, headers }: Outgoing,
     onAnswer: (result: Fields) => void,
     onFailure: Settle,
     onSending?: (id: number) => void,
@@ -151,7 +142,7 @@ export class Requests {
     if (request.place < 0) return this.#fail(request, id, timedOut());
     onSending?.(id);
     const all = this.#paramsOf(params, meta, request.hearsProgress ? id : undefined);
-    const message: JSONRPCMessage = { jsonrpc: '2.0', id, method, params: all };
+    const message: JSONRPCMessage = { jsonrpc: '2.0', id, method: methods[kind].name, params: all };
     const sent = this.#connection.transport.send(message, headers && { headers });
     if (sent !== alreadySent) sent.catch((error: unknown) => this.#fail(request, id, error));
   }
@@ -195,7 +186,7 @@ export class Requests {
     }
     const meta = this.#envelope && { _meta: this.#envelope };
     const params = { requestId, reason: inWords(reason), ...meta };
-    const message: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/cancelled', params };
+    const message: JSONRPCMessage = { jsonrpc: '2.0', method: methods.cancelled.name, params };
     // A connection that cannot send reports that elsewhere.
     this.#connection.transport.send(message).catch(() => {});
   }
@@ -203,7 +194,7 @@ export class Requests {
   /** Takes the responses to these requests, and their progress. */
   #takes(message: JSONRPCMessage): boolean {
     if ('method' in message)
-      return message.method === 'notifications/progress' && this.#hearsProgress(message.params);
+      return message.method === methods.progress.name && this.#hearsProgress(message.params);
     const request = this.#asked(message.id);
     if (request === undefined) return false;
     this.#inFlight.delete(request.id);

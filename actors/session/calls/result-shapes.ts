@@ -37,14 +37,14 @@ const completionFields: ReadFields = {
   hasMore: (value, note) => fit('hasMore', value, isBoolean, note),
 };
 
-const fieldsOf: Readonly<Record<SessionRequest['method'], ReadFields>> = {
-  'resources/read': { ...metaField, contents: listOf('contents', recordIn) },
-  'prompts/get': {
+const fieldsOf: Readonly<Record<SessionRequest['kind'], ReadFields>> = {
+  readResource: { ...metaField, contents: listOf('contents', recordIn) },
+  getPrompt: {
     ...metaField,
     messages: listOf('messages', recordIn),
     description: (value, note) => fit('description', value, isText, note),
   },
-  'completion/complete': {
+  complete: {
     ...metaField,
     completion: (value, note) =>
       readFields(fit('completion', value, isRecord, note) ?? {}, completionFields, note),
@@ -54,8 +54,8 @@ const fieldsOf: Readonly<Record<SessionRequest['method'], ReadFields>> = {
 export const readToolResult: Read<ToolResult> = (result, note) =>
   readFields(result, toolFields, note) as unknown as ToolResult;
 
-export function readerFor(method: SessionRequest['method']): Read<Fields> {
-  return (result, note) => readFields(result, fieldsOf[method], note);
+export function readerFor(kind: SessionRequest['kind']): Read<Fields> {
+  return (result, note) => readFields(result, fieldsOf[kind], note);
 }
 
 /** Returns the object itself if all its fields have the right shape. */

@@ -7,6 +7,7 @@ import type {
   QuestionParty,
   RootFolder,
 } from '../../../src/domain/question.ts';
+import { methods } from '../../../src/protocol/methods.ts';
 import type { QuestionPorts } from '../ports.ts';
 
 export interface SessionQuestionsSetup {
@@ -62,8 +63,8 @@ export class SessionQuestions {
   /** Returns whether requests of this method were announced. */
   answers(method: string): boolean {
     const { kinds } = this.#setup;
-    if (method === 'sampling/createMessage') return kinds.includes('sampling');
-    return method === 'elicitation/create' && kinds.some((kind) => kind !== 'sampling');
+    if (method === methods.sample.name) return kinds.includes('sampling');
+    return method === methods.elicit.name && kinds.some((kind) => kind !== 'sampling');
   }
 
   /**

@@ -6,17 +6,17 @@
  */
 
 import type { SubscriptionFilter } from '@modelcontextprotocol/client';
-
 import type { SideLists } from '../../../src/domain/catalog.ts';
 import { printableText } from '../../../src/domain/data/printable.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
+import { methods } from '../../../src/protocol/methods.ts';
 import { methodNotFound } from '../../../src/protocol/rpc-codes.ts';
 import type { Client } from '../mcp-client.ts';
 import type { SessionPorts } from '../ports.ts';
 import { promptKind, resourceKind, templateKind, toolKind, toolWithHeadersKind } from './items.ts';
-import { fieldOf, gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
+import { gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
 import { Listening } from './listening.ts';
 import { subscriptionReconciler } from './reconcile.ts';
 
@@ -98,7 +98,7 @@ export class SessionCatalog {
       wanted: () => ports.watched.of(id.server),
       onSubscribed: (uri) => this.updated(uri),
       onRefused: (uri, error) => {
-        const { failure } = describe(error, 'resources/subscribe');
+        const { failure } = describe(error, methods.subscribe.name);
         remark(`changes of ${uri} cannot be watched: ${failure.message}`);
       },
     });
@@ -191,13 +191,13 @@ export class SessionCatalog {
       return this.#putTools(list);
     } catch (error) {
       signal.throwIfAborted();
-      return { type: 'failed', failure: describe(error, kind.method).failure };
+      return { type: 'failed', failure: describe(error, methods[kind.key].name).failure };
     }
   }
 
   #putTools(list: ItemList<ListedTool>): ListOutcome {
     const { client, ports, id, secrets, hasHeaders } = this.#setup;
-    const gap = this.#gapIn(list, toolKind.method, 'tools') ?? null;
+    const gap = this.#gapIn(list, methods.listTools.name, 'tools') ?? null;
     // A session without any list could not be used at all, so only a later list may fail here.
     if (this.#hasTools && gap !== null && list.items.length === 0)
       return { type: 'failed', failure: gap };
@@ -237,21 +237,21 @@ export class SessionCatalog {
       return this.#putSide(kind, list);
     } catch (error) {
       if (signal.aborted) return undefined;
-      const { failure, rpcCode } = describe(error, kind.method);
+      const { failure, rpcCode } = describe(error, methods[kind.key].name);
       // Many servers that offer resources do not implement the templates request.
       if (kind === templateKind && rpcCode === methodNotFound) return this.#putSide(kind, noItems);
-      this.#remarkOnce(kind.method, failure.message);
+      this.#remarkOnce(methods[kind.key].name, failure.message);
       return { gap: { kind: 'protocol', message: failure.message }, isMissing: true };
     }
   }
 
   #putSide(kind: ListKind<unknown>, list: ItemList<unknown>) {
-    const gap = this.#gapIn(list, kind.method, kind.many);
+    const gap = this.#gapIn(list, methods[kind.key].name, kind.many);
     const isFirst = !this.#sides.includes(kind);
     if (!isFirst && gap !== undefined && list.items.length === 0) return { gap, isMissing: true };
     if (isFirst) this.#sides = [...this.#sides, kind];
     const lists: Partial<Record<string, readonly unknown[]>> = {
-      [fieldOf[kind.method]]: list.items,
+      [methods[kind.key].items]: list.items,
     };
     this.#setup.ports.catalogs.putSide(this.#setup.id, lists as Partial<SideLists>);
     return gap && { gap, isMissing: false };

@@ -30,7 +30,7 @@ const maxArguments = 64;
 const extraCharacters = 65_536;
 
 export const toolKind: ListKind<ListedTool> = {
-  method: 'tools/list',
+  key: 'listTools',
   one: 'tool',
   many: 'tools',
   read: readTool,
@@ -198,21 +198,21 @@ function readFields(
 }
 
 export const resourceKind: ListKind<ListedResource> = {
-  method: 'resources/list',
+  key: 'listResources',
   one: 'resource',
   many: 'resources',
   read: readResource,
 };
 
 export const templateKind: ListKind<ListedResourceTemplate> = {
-  method: 'resources/templates/list',
+  key: 'listTemplates',
   one: 'resource template',
   many: 'resource templates',
   read: readTemplate,
 };
 
 export const promptKind: ListKind<ListedPrompt> = {
-  method: 'prompts/list',
+  key: 'listPrompts',
   one: 'prompt',
   many: 'prompts',
   read: readPrompt,

@@ -5,7 +5,8 @@
 
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { printableLine } from '../../../src/domain/data/printable.ts';
-import type { Client } from '../mcp-client.ts';
+import { methods } from '../../../src/protocol/methods.ts';
+import { type Client } from '../mcp-client.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;
@@ -32,20 +33,12 @@ export interface ReadItem<Item> {
 
 /** A kind of list, and how to read its items. */
 export interface ListKind<Item> {
-  readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
+  readonly key: 'listTools' | 'listResources' | 'listTemplates' | 'listPrompts';
   readonly one: string;
   readonly many: string;
   /** Returns the item, or a short reason why it cannot be used. */
   readonly read: (value: unknown) => ReadItem<Item> | string;
 }
-
-/** The page field that contains the items, by method. */
-export const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
-  'tools/list': 'tools',
-  'resources/list': 'resources',
-  'resources/templates/list': 'resourceTemplates',
-  'prompts/list': 'prompts',
-};
 
 export interface ItemList<Item> {
   readonly items: readonly Item[];
@@ -68,7 +61,7 @@ export async function listAll<Item>(
   let cursor: string | undefined;
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { cursor };
-    const result = await client.request(kind.method, params, { signal });
+    const result = await client.request(kind.key, params, { signal });
     list.addPage(result);
     cursor = typeof result['nextCursor'] === 'string' ? result['nextCursor'] : undefined;
     if (cursor === undefined || list.isFull) break;
@@ -123,7 +116,7 @@ class GrowingList<Item> {
   }
 
   addPage(result: Record<string, unknown>): void {
-    const listed = result[fieldOf[this.#kind.method]];
+    const listed = result[methods[this.#kind.key].items];
     if (!Array.isArray(listed)) {
       this.addGap(`a page without a list of ${this.#kind.many}`);
       return;

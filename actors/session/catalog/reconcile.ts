@@ -36,7 +36,7 @@ export function subscriptionReconciler({
 
   const subscribe = async (uri: string): Promise<void> => {
     try {
-      await client.request('resources/subscribe', { uri }, { within });
+      await client.request('subscribe', { uri }, { within });
       subscribed.add(uri);
       if (isOpen()) onSubscribed(uri);
     } catch (error) {
@@ -47,7 +47,7 @@ export function subscriptionReconciler({
   const unsubscribe = async (uri: string): Promise<void> => {
     subscribed.delete(uri);
     // Updates that still arrive are dropped, because no host watches the resource.
-    await client.request('resources/unsubscribe', { uri }, { within }).catch(() => {});
+    await client.request('unsubscribe', { uri }, { within }).catch(() => {});
   };
   return createCoalescer(async () => {
     const watched = new Set(wanted());
@@ -76,7 +76,7 @@ export function logLevelReconciler(
     if (client.getServerCapabilities()?.logging === undefined) return;
     known = level;
     try {
-      await client.request('logging/setLevel', { level }, { within: { clock, ms: answerMs } });
+      await client.request('setLogLevel', { level }, { within: { clock, ms: answerMs } });
     } catch (error) {
       if (isOpen()) onRefused(error);
     }

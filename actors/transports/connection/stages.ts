@@ -13,9 +13,9 @@
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
+import { serverError } from '../../../src/protocol/rpc-codes.ts';
 import { InputBudget, type InputEvents, requestsPerSecond } from './input-budget.ts';
 import { readText } from './messages.ts';
 
@@ -24,7 +24,7 @@ type Stage = (message: JSONRPCMessage) => boolean;
 
 // JSON-RPC reserves -32000 to -32099 for servers; this one means "slow down".
 const tooManyRequests = {
-  code: -32_000,
+  code: serverError,
   message: `Too many requests; send fewer than ${requestsPerSecond} a second.`,
 } as const;
 // Far more than may be in flight; older requests were given up, and nothing waits for their

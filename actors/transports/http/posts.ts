@@ -8,8 +8,8 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
 import type { Clock } from '../../../src/domain/clock.ts';
+import { methods } from '../../../src/protocol/methods.ts';
 import { Abort } from '../../host/abort.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { NotSentError } from '../connection/connection.ts';
@@ -21,7 +21,7 @@ const acceptMs = 30_000;
 // A server that sends requests faster than it accepts our responses receives no more of them.
 const maxAnswers = 32;
 
-const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
+const questions: ReadonlySet<string> = new Set([methods.ping.name, methods.discover.name]);
 
 type Id = string | number;
 
@@ -129,7 +129,7 @@ export class Posts {
 
 /** Returns the id of the request that this message cancels, if it is a cancellation. */
 export function cancelledBy(message: JSONRPCMessage): unknown {
-  if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
+  if (!('method' in message) || message.method !== methods.cancelled.name) return undefined;
   return message.params?.['requestId'];
 }
 

@@ -8,9 +8,9 @@
  */
 
 import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol/client';
-import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
-import { headerValue } from '../../../src/protocol/argument-headers.ts';
+import { claimedVersionOf, headerNames, routingHeaders } from '../../../src/protocol/headers.ts';
+import { methods } from '../../../src/protocol/methods.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import {
@@ -173,21 +173,21 @@ export class HttpTransport extends Connection {
     options: TransportSendOptions | undefined,
   ): Promise<void> {
     const method = 'method' in message ? message.method : undefined;
-    const isHandshake = method === 'initialize';
+    const isHandshake = method === methods.initialize.name;
     const headers = this.#headersOf(message, options);
     const answer = await this.#guarded.post(headers, body, post.signal, isHandshake);
     if (typeof answer === 'string') return this.#takeAnswer(answer, post);
     if (!answer.ok) return this.#takeRefusal(answer, message, post);
     if (isHandshake) this.#sessionId = sessionIdOf(answer);
     await this.#take(answer, post, options?.onRequestStreamEnd);
-    if (method === 'notifications/initialized') this.#news.start();
+    if (method === methods.initialized.name) this.#news.start();
   }
 
   #sessionHeaders(): Record<string, string> {
     const headers = { ...this.#headers };
-    if (this.#sessionId !== undefined) headers['mcp-session-id'] = this.#sessionId;
+    if (this.#sessionId !== undefined) headers[headerNames.session] = this.#sessionId;
     if (this.#protocolVersion !== undefined)
-      headers['mcp-protocol-version'] = this.#protocolVersion;
+      headers[headerNames.protocolVersion] = this.#protocolVersion;
     return headers;
   }
 
@@ -195,7 +195,7 @@ export class HttpTransport extends Connection {
     const { accept } = this.#headers;
     const wanted = accept === undefined || accept === '*/*' ? '' : `${accept}, `;
     const headers = { ...options?.headers, ...this.#sessionHeaders() };
-    addRoutingHeaders(headers, message);
+    Object.assign(headers, routingHeaders(message));
     headers['accept'] = `${wanted}application/json, text/event-stream`;
     headers['content-type'] = 'application/json';
     return headers;
@@ -353,38 +353,13 @@ export class HttpTransport extends Connection {
 
 /** The id of the session that a server opened, returned in a header of every request. */
 function sessionIdOf(answer: Answer): string | undefined {
-  const id = answer.headers['mcp-session-id'];
+  const id = answer.headers[headerNames.session];
   if (typeof id !== 'string' || id === '') return undefined;
   if (id.length <= sessionIdCharacters && /^[!-~]+$/u.test(id)) return id;
   answer.cancel();
   throw unexpected(
     `The server gave the session an id that is not 1 to ${sessionIdCharacters} visible ASCII characters.`,
   );
-}
-
-/** The parameter that names a request's target, by method. */
-const nameFields: ReadonlyMap<string, string> = new Map([
-  ['tools/call', 'name'],
-  ['prompts/get', 'name'],
-  ['resources/read', 'uri'],
-]);
-
-/** Headers by which servers of the 2026-07-28 revision route a request without reading its body. */
-function addRoutingHeaders(headers: Record<string, string>, message: JSONRPCMessage): void {
-  const version = claimedVersionOf(message);
-  if (version === undefined || !('method' in message)) return;
-  headers['mcp-protocol-version'] = version;
-  headers['mcp-method'] = message.method;
-  const name = message.params?.[nameFields.get(message.method) ?? ''];
-  if (typeof name === 'string') headers['mcp-name'] = headerValue(name);
-}
-
-/** The protocol version that a modern request carries in its metadata. */
-function claimedVersionOf(message: JSONRPCMessage): string | undefined {
-  if (!('method' in message && 'id' in message)) return undefined;
-  const meta = message.params?.['_meta'];
-  const version = isRecord(meta) ? meta['io.modelcontextprotocol/protocolVersion'] : undefined;
-  return typeof version === 'string' ? version : undefined;
 }
 
 function isOfNetwork({ code, causes = [] }: Seen): boolean {

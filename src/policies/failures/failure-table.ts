@@ -9,7 +9,13 @@
  */
 
 import type { FailureCause, FailureKind, Missing } from '../../domain/failure.ts';
-import { methodNotFound, unsupportedVersion } from '../../protocol/rpc-codes.ts';
+import {
+  invalidRequest,
+  methodNotFound,
+  missingCapability,
+  sessionNotFound,
+  unsupportedVersion,
+} from '../../protocol/rpc-codes.ts';
 
 /** The phase of the connection. */
 export type SessionPhase = 'connect' | 'initialize' | 'initialized' | 'ready';
@@ -121,9 +127,7 @@ const timeoutCodes = ['REQUEST_TIMEOUT'];
 
 // Servers on version 1 of the SDK report an expired session with the first code, others with the
 // second. Both codes also have other uses.
-const refusedWholeRpc = [-32_001, -32_600];
-// A code of the 2026-07-28 revision.
-const missingCapabilityRpc = [-32_021];
+const refusedWholeRpc = [sessionNotFound, invalidRequest];
 
 const versionWords =
   /protocol version is not supported|unsupported protocol version|did not offer pinned protocol version|no modern evidence/iu;
@@ -171,7 +175,7 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'versionUnsupported', rpcCodes: [unsupportedVersion] },
   { kind: 'versionUnsupported', words: versionWords },
   { kind: 'versionUnsupported', phases: ['initialize'], words: versionShapeWords },
-  { kind: 'capabilityMissing', rpcCodes: missingCapabilityRpc },
+  { kind: 'capabilityMissing', rpcCodes: [missingCapability] },
   { kind: 'capabilityMissing', codes: ['CAPABILITY_NOT_SUPPORTED'] },
   { kind: 'initNotification', phases: ['initialized'] },
   // The server, or a proxy in front of it, timed out.

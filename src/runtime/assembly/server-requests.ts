@@ -1,6 +1,7 @@
 import type { CompletionResult, PromptResult, ResourceResult } from '../../domain/catalog.ts';
 import type { SessionRequest } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import type { CallKind } from '../../protocol/methods.ts';
 import { addressOf } from '../calls/tool-address.ts';
 import { unknownTool } from '../errors/refused.ts';
 import { checkLimit, checkLogLevel, checkName } from '../options/check.ts';
@@ -44,7 +45,7 @@ export function requests(services: Services) {
 
   /** Runs the work once the settings have been read, observed by telemetry if there is any. */
   const run = <Report extends CallReport | RequestReport<unknown>>(
-    method: 'tools/call' | SessionRequest['method'],
+    kind: CallKind,
     options: CallOptions,
     work: (rest: CallOptions, watch?: CallWatch) => Promise<Report>,
   ): Promise<Report> => {
@@ -55,7 +56,7 @@ export function requests(services: Services) {
       isSettled
         ? work(options, watch)
         : afterFirstPass(services, options).then((rest) => work(rest, watch));
-    return telemetry === undefined ? begin() : telemetry.during(method, options, begin);
+    return telemetry === undefined ? begin() : telemetry.during(kind, options, begin);
   };
 
   const ask = <Result>(
@@ -65,7 +66,7 @@ export function requests(services: Services) {
   ): Promise<RequestReport<Result>> =>
     rejecting(() => {
       checkName('name of the server', server);
-      return run(request.method, options, (rest, watch) =>
+      return run(request.kind, options, (rest, watch) =>
         calls.ask<Result>(server, request, rest, watch),
       );
     });
@@ -80,7 +81,7 @@ export function requests(services: Services) {
           const shown = tools.find((tool) => tool.name === name);
           if (shown === undefined) throw unknownTool(name, tools);
           const { server, tool } = shown;
-          return run('tools/call', options, (rest, watch) =>
+          return run('callTool', options, (rest, watch) =>
             calls.call({ server, tool, shown }, args, rest, watch),
           );
         },
@@ -89,7 +90,7 @@ export function requests(services: Services) {
     callTool: (name, args = {}, options = {}) =>
       rejecting(() => {
         checkName('name of the tool', name);
-        return run('tools/call', options, (rest, watch) =>
+        return run('callTool', options, (rest, watch) =>
           calls.call(addressOfTool(services, name), args, rest, watch),
         );
       }),
@@ -97,21 +98,21 @@ export function requests(services: Services) {
       rejecting(() => {
         checkName('name of the server', server);
         checkName('name of the tool', tool);
-        return run('tools/call', options, (rest, watch) =>
+        return run('callTool', options, (rest, watch) =>
           calls.call({ server, tool }, args, rest, watch),
         );
       }),
     readResource: async (server, uri, options) => {
       checkName('address of the resource', uri);
-      return ask<ResourceResult>(server, { method: 'resources/read', params: { uri } }, options);
+      return ask<ResourceResult>(server, { kind: 'readResource', params: { uri } }, options);
     },
     getPrompt: async (server, name, args, options) => {
       checkName('name of the prompt', name);
       const params = { name, ...(args === undefined ? {} : { arguments: args }) };
-      return ask<PromptResult>(server, { method: 'prompts/get', params }, options);
+      return ask<PromptResult>(server, { kind: 'getPrompt', params }, options);
     },
     complete: (server, params, options) =>
-      ask<CompletionResult>(server, { method: 'completion/complete', params }, options),
+      ask<CompletionResult>(server, { kind: 'complete', params }, options),
     backgroundServers: () => calls.backgroundServers(),
     backgroundCalls: () => calls.background.list(),
     collect: async (id, options = {}) => {

@@ -89,15 +89,15 @@ export function requestOperation(
 const wordsLength = 128;
 
 /** Returns the definition that a request refers to, and a description of the request. */
-function meantBy({ method, params }: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> & {
+function meantBy({ kind, params }: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> & {
   readonly words: string;
 } {
-  switch (method) {
-    case 'resources/read':
+  switch (kind) {
+    case 'readResource':
       return { kind: 'resource', tool: params.uri, words: `resource ${params.uri}` };
-    case 'prompts/get':
+    case 'getPrompt':
       return { kind: 'prompt', tool: params.name, words: `prompt ${params.name}` };
-    case 'completion/complete': {
+    case 'complete': {
       const { ref, argument } = params;
       const words = `completion of ${argument.name}`;
       return ref.type === 'ref/prompt'

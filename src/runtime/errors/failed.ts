@@ -7,12 +7,21 @@ import type { BreakerPolicy } from '../../domain/policy.ts';
 import type { CallFailure } from '../../domain/session.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import {
+  internalError,
+  invalidRequest,
+  methodNotFound,
+  parseError,
+} from '../../protocol/rpc-codes.ts';
 
 // JSON-RPC 2.0: parse error, invalid request, method not found. Usually the call did not run, but a
 // server may relay such a code from elsewhere in the middle of its work. Invalid parameters (-32602)
 // are not included, because tools check their arguments themselves.
-const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601]);
-const internalError = -32603;
+const refusedByProtocol: ReadonlySet<number> = new Set([
+  parseError,
+  invalidRequest,
+  methodNotFound,
+]);
 // Enough to recognize an exception by its message.
 const faultCharacters = 500;
 

@@ -19,9 +19,8 @@ import type { SessionCallOptions } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
 import { withoutTrace } from '../../protocol/meta.ts';
+import { type CallKind, methods } from '../../protocol/methods.ts';
 import type { CallOptions } from '../troupe.ts';
-
-type Method = 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete';
 
 /** Why a call waits before it is sent. */
 type Hold = 'wait' | 'queue' | 'permission';
@@ -53,11 +52,12 @@ export class CallTelemetry {
 
   /** Runs a call within its caller's trace, and records its outcome. */
   during<Answer extends Report>(
-    method: Method,
+    kind: CallKind,
     { traceContext }: CallOptions,
     work: (watch: CallWatch) => Promise<Answer>,
   ): Promise<Answer> {
     const startedAt = this.#clock.now();
+    const method = methods[kind].name;
     const watch = new CallWatch(this.#telemetry, method, traceContext, (ended) => {
       const seconds = (this.#clock.now() - startedAt) / 1_000;
       this.#note(seconds, this.#labelsOf(method, ended), ended.context);
@@ -78,7 +78,7 @@ export class CallTelemetry {
       );
   }
 
-  #labelsOf(method: Method, { server, tool, outcome, errorType }: EndedCall): Attributes {
+  #labelsOf(method: string, { server, tool, outcome, errorType }: EndedCall): Attributes {
     const labels: Labels = startOf(method);
     if (server !== undefined) labelServer(labels, this.#servers.of(server.name), server.transport);
     if (tool !== undefined) labels['gen_ai.tool.name'] = this.#tools.of(tool);
@@ -91,8 +91,8 @@ export class CallTelemetry {
 /** Attributes under construction. Copies by spread would cost more than the call. */
 type Labels = Record<string, string | number>;
 
-function startOf(method: Method): Labels {
-  return method === 'tools/call'
+function startOf(method: string): Labels {
+  return method === methods.callTool.name
     ? { 'mcp.method.name': method, 'gen_ai.operation.name': 'execute_tool' }
     : { 'mcp.method.name': method };
 }
@@ -115,7 +115,7 @@ interface EndedCall {
 /** Observes one call. */
 export class CallWatch {
   readonly #telemetry: OpenTelemetry;
-  readonly #method: Method;
+  readonly #method: string;
   readonly #span: SafeSpan;
   readonly #onEnd: (ended: EndedCall) => void;
   #server: CalledServer | undefined;
@@ -128,7 +128,7 @@ export class CallWatch {
 
   constructor(
     telemetry: OpenTelemetry,
-    method: Method,
+    method: string,
     traceContext: CallOptions['traceContext'],
     onEnd: (ended: EndedCall) => void,
   ) {

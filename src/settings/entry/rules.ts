@@ -3,6 +3,7 @@
  * never repeat a value, because it may be a secret.
  */
 
+import { headerNames } from '../../protocol/headers.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
 import type { ServerEntry } from './schema.ts';
 
@@ -192,8 +193,8 @@ export const reservedHeaders: ReadonlySet<string> = new Set([
   'content-type',
   'host',
   'last-event-id',
-  'mcp-protocol-version',
-  'mcp-session-id',
+  headerNames.protocolVersion,
+  headerNames.session,
   'sec-websocket-extensions',
   'sec-websocket-key',
   'sec-websocket-protocol',

@@ -101,15 +101,15 @@ async function expectSample(session: Bench): Promise<void> {
   const outcome = await session.handle().callTool('echo', { text: 'hello' }, callOptions());
   expect(outcome).toMatchObject({ result: { content: [{ text: 'hello' }] } });
   expect(
-    await ask(session, { method: 'resources/read', params: { uri: 'note://milk' } }),
+    await ask(session, { kind: 'readResource', params: { uri: 'note://milk' } }),
   ).toMatchObject({ contents: [{ uri: 'note://milk', text: 'About milk.' }] });
   const params = { name: 'greet', arguments: { name: 'Ada' } };
-  expect(await ask(session, { method: 'prompts/get', params })).toMatchObject({
+  expect(await ask(session, { kind: 'getPrompt', params })).toMatchObject({
     messages: [{ content: { text: 'Greet Ada.' } }],
   });
   const ref = { type: 'ref/prompt', name: 'greet' } as const;
   const completion = { ref, argument: { name: 'name', value: 'Al' } };
-  expect(await ask(session, { method: 'completion/complete', params: completion })).toMatchObject({
+  expect(await ask(session, { kind: 'complete', params: completion })).toMatchObject({
     completion: { values: ['Alan'] },
   });
 }

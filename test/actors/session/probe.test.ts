@@ -2,8 +2,8 @@
 
 import { type JSONRPCMessage, ProtocolError } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-
 import { createProbe } from '../../../actors/session/probe.ts';
+import { methods } from '../../../src/protocol/methods.ts';
 import { turn } from '../../support/turn.ts';
 
 interface Question {
@@ -33,7 +33,7 @@ function setUp(era: 'legacy' | 'modern' = 'legacy', isByList = false) {
     client: {
       ping: ask('ping'),
       discover: ask('discover'),
-      request: (method, _params, options) => ask(method as Question['method'])(options),
+      request: (key, _params, options) => ask(methods[key].name as Question['method'])(options),
       getProtocolEra: () => era,
     },
     stages,

@@ -140,7 +140,7 @@ describe.each([
     const stage = await stageOf(isLight);
     const called = stage.call();
     const { client, transport } = stage;
-    expect(await client.request('ping')).toEqual({});
+    expect(await client.request('ping', {})).toEqual({});
     transport.receive({ jsonrpc: '2.0', id: transport.calls[0]?.id, method: 'ping' });
     await turn();
     expect(transport.sent.at(-1)).toEqual({
@@ -330,7 +330,7 @@ it('a request whose deadline passed between two rounds is not sent again', async
   const requests = new Requests(clock, connection, undefined);
   const request = requests.begin({ deadlineAt: clock.now() + 1_000 });
   clock.advanceBy(1_000);
-  const outgoing = { method: 'tools/call', params: {}, meta: undefined } as const;
+  const outgoing = { kind: 'callTool', params: {}, meta: undefined } as const;
   await expect(requests.exchange(request, outgoing)).rejects.toThrow('Request timed out');
   expect(transport.calls).toEqual([]);
 });

@@ -67,38 +67,38 @@ describe('the result of a tool', () => {
 
 describe('the result of another request', () => {
   const rows: readonly (readonly [Parameters<typeof readerFor>[0], ...Row])[] = [
-    ['resources/read', 'no contents', {}, { contents: [] }, none],
+    ['readResource', 'no contents', {}, { contents: [] }, none],
     [
-      'resources/read',
+      'readResource',
       'an entry that is no object',
       { contents: [7, { uri: 'a:b' }], ttlMs: 5 },
       { contents: [{ uri: 'a:b' }], ttlMs: 5 },
       /"contents" has 1 of 2 entries/u,
     ],
     [
-      'prompts/get',
+      'getPrompt',
       'messages that are one message, and a number as description',
       { messages: { role: 'user' }, description: 7 },
       { messages: [{ role: 'user' }] },
       /"messages" is not a list; "description"/u,
     ],
-    ['completion/complete', 'nothing', {}, { completion: { values: [] } }, none],
+    ['complete', 'nothing', {}, { completion: { values: [] } }, none],
     [
-      'completion/complete',
+      'complete',
       'a list as completion',
       { completion: ['a'] },
       { completion: { values: [] } },
       /"completion" has a wrong shape/u,
     ],
     [
-      'completion/complete',
+      'complete',
       'odd fields',
       { completion: { values: ['a', 7], total: '2', hasMore: 'no' } },
       { completion: { values: ['a'] } },
       /"values" has 1 of 2 entries in a wrong shape; "total" .*; "hasMore"/u,
     ],
     [
-      'completion/complete',
+      'complete',
       'every field',
       { completion: { values: ['a'], total: 2, hasMore: true } },
       { completion: { values: ['a'], total: 2, hasMore: true } },

@@ -38,7 +38,7 @@ describe('lists requested after the tools', () => {
     bench.send('session.list');
     await bench.next('session.listed');
     expect(bench.side).toEqual({ resources: [], resourceTemplates: [], prompts: [] });
-    const request = { method: 'prompts/get', params: { name: 'greet' } } as const;
+    const request = { kind: 'getPrompt', params: { name: 'greet' } } as const;
     expect(await bench.handle().request(request, callOptions())).toEqual({
       failure: {
         reason: 'unsupported',
