@@ -8,7 +8,7 @@ import type {
   AuthorizationFailureKind,
 } from '../../src/domain/authorization.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
-import { ProtocolFault } from '../transports/connection/errors.ts';
+import { ProtocolFault } from '../../src/protocol/errors.ts';
 import { RequestFailedError } from '../transports/connection/failure.ts';
 import { BlockedError } from '../transports/http/addresses.ts';
 

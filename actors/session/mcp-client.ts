@@ -5,7 +5,7 @@
  * this client does.
  *
  * It replaces the SDK's client, which takes 57 ms of CPU time to load and parses every message with
- * schemas. The first request of the handshake decides the era; `handshake-answers.ts` reads the answers.
+ * schemas. The first request of the handshake decides the era; `src/protocol/handshake.ts` reads the answers.
  */
 
 import type {
@@ -19,12 +19,7 @@ import { isRecord } from '../../src/domain/data/is-record.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
 import type { EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
-import { metaKeys } from '../../src/protocol/meta.ts';
-import { methods, type ParamsOf } from '../../src/protocol/methods.ts';
-import { methodNotFound, RpcError } from '../../src/protocol/rpc-codes.ts';
-import { startDeadline } from '../host/time-limit.ts';
-import { ProtocolFault } from '../transports/connection/errors.ts';
-import { takeRequestId } from './calls/requests.ts';
+import { ProtocolFault } from '../../src/protocol/errors.ts';
 import {
   completed,
   eraFault,
@@ -38,7 +33,12 @@ import {
   readGreeting,
   type ServerFacts,
   withoutType,
-} from './handshake-answers.ts';
+} from '../../src/protocol/handshake.ts';
+import { metaKeys } from '../../src/protocol/meta.ts';
+import { methods, type ParamsOf } from '../../src/protocol/methods.ts';
+import { methodNotFound, RpcError } from '../../src/protocol/rpc-codes.ts';
+import { startDeadline } from '../host/time-limit.ts';
+import { takeRequestId } from './calls/requests.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;

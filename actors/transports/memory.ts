@@ -8,6 +8,13 @@ import { parseJson, unwritablePart, writeJson } from '../../src/domain/data/exac
 import { isRecord } from '../../src/domain/data/is-record.ts';
 import { printableLine } from '../../src/domain/data/printable.ts';
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
+import {
+  badResponse,
+  type OwnErrorMark,
+  ownErrorFor,
+  resultTooLarge,
+  tooManyBytes,
+} from '../../src/protocol/messages.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { SettingError } from '../values/target.ts';
 import {
@@ -17,13 +24,6 @@ import {
   NotSentError,
   serialize,
 } from './connection/connection.ts';
-import {
-  badResponse,
-  type OwnErrorMark,
-  ownErrorFor,
-  resultTooLarge,
-  tooManyBytes,
-} from './connection/messages.ts';
 
 // The host's own code closes the server; the session waits no longer than this.
 const closeMs = 1_000;

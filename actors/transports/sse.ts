@@ -8,6 +8,7 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
+import { RefusedError, unexpected } from '../../src/protocol/errors.ts';
 import { headerNames } from '../../src/protocol/headers.ts';
 import {
   Connection,
@@ -16,7 +17,6 @@ import {
   type Seen,
   serialize,
 } from './connection/connection.ts';
-import { RefusedError, unexpected } from './connection/errors.ts';
 import { addressOf, describeError } from './connection/failure.ts';
 import { BlockedError } from './http/addresses.ts';
 import { isEventStream, tooLongAnswer } from './http/body.ts';

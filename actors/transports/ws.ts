@@ -8,6 +8,13 @@ import { type RawData, WebSocket } from 'ws';
 import { printableLine } from '../../src/domain/data/printable.ts';
 import { version } from '../../src/domain/version.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
+import { RefusedError } from '../../src/protocol/errors.ts';
+import {
+  charactersPerWork,
+  EnvelopeReader,
+  refusedAnswer,
+  tooManyBytes,
+} from '../../src/protocol/messages.ts';
 import { withinTime } from '../host/time-limit.ts';
 import {
   Connection,
@@ -18,14 +25,7 @@ import {
   type Seen,
   serialize,
 } from './connection/connection.ts';
-import { RefusedError } from './connection/errors.ts';
 import { addressOf, describeError, RequestFailedError } from './connection/failure.ts';
-import {
-  charactersPerWork,
-  EnvelopeReader,
-  refusedAnswer,
-  tooManyBytes,
-} from './connection/messages.ts';
 import { type RefusedAnswer, Repetitions, readRefusal } from './connection/refusal.ts';
 import { asHttp } from './http/addresses.ts';
 import { retryAfterOf } from './http/fetch.ts';

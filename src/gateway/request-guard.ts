@@ -8,8 +8,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { declaresJson, foreignRequest, readBody } from '../../actors/host/http-server.ts';
-import { structureOf } from '../../actors/transports/connection/messages.ts';
 import { parseJson } from '../domain/data/exact-json.ts';
+import { structureOf } from '../protocol/messages.ts';
 import { invalidRequest, parseError } from '../protocol/rpc-codes.ts';
 import type { ProtectedResourceOptions } from './oauth/protected-resource.ts';
 

@@ -23,6 +23,7 @@ import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
 import { argumentHeaders } from '../../../src/protocol/argument-headers.ts';
+import { completed, withoutType } from '../../../src/protocol/handshake.ts';
 import { forwardedMeta, metaKeys } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import { urlRequired } from '../../../src/protocol/rpc-codes.ts';
@@ -32,7 +33,6 @@ import {
   type Seen,
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
-import { completed, withoutType } from '../handshake-answers.ts';
 import type { Ending } from '../leaf-actors.ts';
 import type { Client } from '../mcp-client.ts';
 import { inRounds, type RoundParams, withVisit } from './question-rounds.ts';

@@ -13,6 +13,7 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type { CallProgress, SessionCallOptions } from '../../../src/domain/session.ts';
+import { streamLost } from '../../../src/protocol/messages.ts';
 import { forwardedMeta } from '../../../src/protocol/meta.ts';
 import { type CallKind, methods } from '../../../src/protocol/methods.ts';
 import { RpcError } from '../../../src/protocol/rpc-codes.ts';
@@ -21,7 +22,6 @@ import {
   type Connection,
   NotSentError,
 } from '../../transports/connection/connection.ts';
-import { streamLost } from '../../transports/connection/messages.ts';
 import { Deadline, Deadlines } from './deadlines.ts';
 import type { Fields } from './result-shapes.ts';
 

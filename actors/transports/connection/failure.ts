@@ -7,10 +7,10 @@ import { STATUS_CODES } from 'node:http';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type { FailureCause } from '../../../src/domain/failure.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { badResponse, resultTooLarge, streamLost } from '../../../src/protocol/messages.ts';
 import { SettingError } from '../../values/target.ts';
 import { certificateReason } from './certificates.ts';
 import type { Seen } from './connection.ts';
-import { badResponse, resultTooLarge, streamLost } from './messages.ts';
 
 // A deeper chain of causes is a loop.
 const maxCauses = 8;

@@ -15,9 +15,9 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
+import { readText } from '../../../src/protocol/messages.ts';
 import { serverError } from '../../../src/protocol/rpc-codes.ts';
 import { InputBudget, type InputEvents, requestsPerSecond } from './input-budget.ts';
-import { readText } from './messages.ts';
 
 /** Returns true if it consumed the message, which then goes no further. */
 type Stage = (message: JSONRPCMessage) => boolean;

@@ -15,10 +15,9 @@ import {
 } from 'node:zlib';
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-
+import { ProtocolFault, unexpected } from '../../../src/protocol/errors.ts';
+import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../../../src/protocol/messages.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
-import { ProtocolFault, unexpected } from '../connection/errors.ts';
-import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 
 // Compressing twice serves no one but an attacker.
 const maxCodings = 2;

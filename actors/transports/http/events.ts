@@ -5,8 +5,8 @@
  * surrounds it, and only the current event is kept.
  */
 
+import { unexpected } from '../../../src/protocol/errors.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
-import { unexpected } from '../connection/errors.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
 import { headBytes } from './body.ts';
 

@@ -18,10 +18,10 @@ import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'n
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import { ProtocolFault } from '../../../src/protocol/errors.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { SharedTimer } from '../../host/shared-timer.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
-import { ProtocolFault } from '../connection/errors.ts';
 import { addressOf, ProxyError, RequestFailedError } from '../connection/failure.ts';
 import { Repetitions, readRefusal } from '../connection/refusal.ts';
 import { type AddressRange, BlockedError } from './addresses.ts';

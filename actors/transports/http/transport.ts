@@ -9,7 +9,9 @@
 
 import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol/client';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { RefusedError, unexpected } from '../../../src/protocol/errors.ts';
 import { claimedVersionOf, headerNames, routingHeaders } from '../../../src/protocol/headers.ts';
+import { ownErrorFor, streamLost } from '../../../src/protocol/messages.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
@@ -20,9 +22,7 @@ import {
   type Seen,
   serialize,
 } from '../connection/connection.ts';
-import { RefusedError, unexpected } from '../connection/errors.ts';
 import { addressOf, describeError } from '../connection/failure.ts';
-import { ownErrorFor, streamLost } from '../connection/messages.ts';
 import { isEventStream, isJson, tooLongAnswer } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';

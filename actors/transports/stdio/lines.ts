@@ -5,7 +5,7 @@
  * reported once and ends the reading.
  */
 
-import { EnvelopeReader } from '../connection/messages.ts';
+import { EnvelopeReader } from '../../../src/protocol/messages.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;

@@ -17,6 +17,7 @@ import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
 import { explainingLine } from '../../../src/policies/failures/explaining-line.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
+import { charactersPerWork, refusedAnswer, tooManyBytes } from '../../../src/protocol/messages.ts';
 import {
   endGroup,
   forgetGroup,
@@ -37,7 +38,6 @@ import {
   serialize,
 } from '../connection/connection.ts';
 import { endOf } from '../connection/failure.ts';
-import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 import { type LineListeners, LineReader } from './lines.ts';
 import { OutputRing } from './stderr.ts';
 

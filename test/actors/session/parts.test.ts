@@ -13,12 +13,12 @@ import { listAll } from '../../../actors/session/catalog/list.ts';
 import { createCoalescer } from '../../../actors/session/catalog/reconcile.ts';
 import type { Client } from '../../../actors/session/mcp-client.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
-import { EnvelopeReader, streamLost } from '../../../actors/transports/connection/messages.ts';
 import { retryAfterOf } from '../../../actors/transports/http/fetch.ts';
 import { Reopening } from '../../../actors/transports/http/reopening.ts';
 import { LineReader } from '../../../actors/transports/stdio/lines.ts';
 import { resolveSpec } from '../../../actors/values/target.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
+import { EnvelopeReader, streamLost } from '../../../src/protocol/messages.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { turn } from '../../support/turn.ts';
 

@@ -3,8 +3,8 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readText, structureOf } from '../../../../actors/transports/connection/messages.ts';
 import { MessageStages } from '../../../../actors/transports/connection/stages.ts';
+import { readText, structureOf } from '../../../../src/protocol/messages.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { silentInput } from '../../../fixtures/silent-input.ts';
 

@@ -14,8 +14,8 @@ import {
   endOfString,
   isExact,
   parseJson,
-} from '../../../src/domain/data/exact-json.ts';
-import { isRecord } from '../../../src/domain/data/is-record.ts';
+} from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
 
 /** Marks errors that we created; travels in `data` and is compared by identity. */
 export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });

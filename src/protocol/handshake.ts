@@ -5,19 +5,13 @@
  */
 
 import type { DiscoverResult, ServerCapabilities } from '@modelcontextprotocol/client';
-import { keepNumbers } from '../../src/domain/data/exact-json.ts';
-import { isRecord } from '../../src/domain/data/is-record.ts';
-import type { ServerProfile } from '../../src/domain/session.ts';
-import { metaKeys } from '../../src/protocol/meta.ts';
-import { methods } from '../../src/protocol/methods.ts';
-import {
-  methodNotFound,
-  RpcError,
-  type RpcErrorBody,
-  unsupportedVersion,
-} from '../../src/protocol/rpc-codes.ts';
-import { isUnexpected, ProtocolFault, RefusedError } from '../transports/connection/errors.ts';
-import { RequestFailedError } from '../transports/connection/failure.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import type { ServerProfile } from '../domain/session.ts';
+import { isUnexpected, ProtocolFault, RefusedError } from './errors.ts';
+import { metaKeys } from './meta.ts';
+import { methods } from './methods.ts';
+import { methodNotFound, RpcError, type RpcErrorBody, unsupportedVersion } from './rpc-codes.ts';
 
 export type Answered = Readonly<Record<string, unknown>>;
 
@@ -139,7 +133,8 @@ function eraAfter(error: unknown): EraFound {
         error,
       ),
     );
-  if (error instanceof RequestFailedError && error.wasConnected) return unclear(probeFault(error));
+  if (error instanceof Error && 'wasConnected' in error && error.wasConnected === true)
+    return unclear(probeFault(error));
   throw probeFault(error);
 }
 
