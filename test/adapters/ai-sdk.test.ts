@@ -9,7 +9,7 @@ import {
 import { MockLanguageModelV3, simulateReadableStream } from 'ai/test';
 import { describe, expect, it } from 'vitest';
 import { type AiSdkOptions, liveTools, troupeTools } from '../../src/adapters/ai-sdk.ts';
-import { callFailure, pong, type Stage, servers, stage, tool } from '../runtime/stage.ts';
+import { callFailure, pong, type Stage, servers, stageOf, tool } from '../runtime/stage.ts';
 
 type Generated = Awaited<ReturnType<MockLanguageModelV3['doGenerate']>>;
 
@@ -59,24 +59,24 @@ const lastOutput = ({ doGenerateCalls }: MockLanguageModelV3) => {
   return last.content[0].output;
 };
 
-async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
-  const there = await stage({ settings: servers({ db: 'srv' }), ...options });
-  there.sessions.onCall = (_script, call) => call.answer(pong);
-  return there;
+async function staged(options?: Parameters<typeof stageOf>[0]): Promise<Stage> {
+  const stage = await stageOf({ settings: servers({ db: 'srv' }), ...options });
+  stage.sessions.onCall = (_script, call) => call.answer(pong);
+  return stage;
 }
 
 describe('tools for the AI SDK', () => {
   it("are called with the model's arguments and return the result to it", async () => {
-    const there = await staged();
+    const stage = await staged();
     const { model, shown } = modelThat(
       () => calls('mcp__db__query', { sql: 'select 1' }),
       () => says('done'),
     );
-    const tools = troupeTools(there.troupe);
+    const tools = troupeTools(stage.troupe);
     const { text, steps } = await generateText({ model, tools, prompt: 'go', stopWhen: twoSteps });
     expect(text).toBe('done');
     expect(shown[0]).toEqual(['mcp__db__query']);
-    expect(there.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
+    expect(stage.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
     expect(steps[0]?.toolResults[0]?.output).toEqual(pong);
     expect(steps[0]?.toolCalls[0]).toMatchObject({
       dynamic: true,
@@ -89,13 +89,13 @@ describe('tools for the AI SDK', () => {
   });
 
   it("report a failed call's outcome to the model and the error to the host", async () => {
-    const there = await staged();
-    there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
+    const stage = await staged();
+    stage.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
     const { model } = modelThat(
       () => calls('mcp__db__query'),
       () => says('sorry'),
     );
-    const tools = troupeTools(there.troupe);
+    const tools = troupeTools(stage.troupe);
     const { steps } = await generateText({ model, tools, prompt: 'go', stopWhen: twoSteps });
     const error = steps[0]?.content.find((part) => part.type === 'tool-error')?.error;
     expect(error).toMatchObject({ outcome: 'unknown', server: 'db' });
@@ -106,9 +106,9 @@ describe('tools for the AI SDK', () => {
   });
 
   it('pass images and files through and mark error results', async () => {
-    const there = await staged();
+    const stage = await staged();
     const outputOf = async (output: unknown) =>
-      troupeTools(there.troupe)['mcp__db__query']?.toModelOutput?.({
+      troupeTools(stage.troupe)['mcp__db__query']?.toModelOutput?.({
         toolCallId: 'call-1',
         input: {},
         output,
@@ -134,21 +134,21 @@ describe('tools for the AI SDK', () => {
   });
 
   it('abort with their run', async () => {
-    const there = await staged();
+    const stage = await staged();
     const controller = new AbortController();
-    there.sessions.onCall = () => controller.abort();
+    stage.sessions.onCall = () => controller.abort();
     const { model } = modelThat(() => calls('mcp__db__query'));
-    const tools = troupeTools(there.troupe);
+    const tools = troupeTools(stage.troupe);
     const { signal: abortSignal } = controller;
     const run = generateText({ model, tools, prompt: 'go', stopWhen: twoSteps, abortSignal });
     await expect(run).rejects.toMatchObject({ name: 'AbortError' });
-    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(stage.sessions.of('db').calls).toHaveLength(1);
   });
 
   it('answer calls to removed tools with the reason', async () => {
-    const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
-    const tools = troupeTools(there.troupe);
-    await there.apply(servers({ web: 'srv' }));
+    const stage = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const tools = troupeTools(stage.troupe);
+    await stage.apply(servers({ web: 'srv' }));
     const { model } = modelThat(
       () => calls('mcp__db__query'),
       () => says('sorry'),
@@ -162,35 +162,35 @@ describe('tools for the AI SDK', () => {
 });
 
 describe('live tools for the AI SDK', () => {
-  const reloadDuring = (there: Stage) => {
-    there.sessions.onCall = (script, call) => {
+  const reloadDuring = (stage: Stage) => {
+    stage.sessions.onCall = (script, call) => {
       if (call.tool === 'query') {
-        there.tools.set('db', [tool('insert')]);
+        stage.tools.set('db', [tool('insert')]);
         script.notify();
-        void there.settle().then(() => call.answer(pong));
+        void stage.settle().then(() => call.answer(pong));
       } else call.answer(pong);
     };
   };
 
   it('are current in each step, even after a reload during the run', async () => {
-    const there = await staged();
-    reloadDuring(there);
+    const stage = await staged();
+    reloadDuring(stage);
     const { model, shown } = modelThat(
       () => calls('mcp__db__query', {}, 'call-1'),
       () => calls('mcp__db__insert', {}, 'call-2'),
       () => says('done'),
     );
-    const live = liveTools(there.troupe);
+    const live = liveTools(stage.troupe);
     const run = { model, prompt: 'go', stopWhen: stepCountIs(3), ...live };
     const { text } = await generateText(run);
     expect(text).toBe('done');
     expect(shown).toEqual([['mcp__db__query'], ['mcp__db__insert'], ['mcp__db__insert']]);
-    expect(there.sessions.of('db').calls.map((call) => call.tool)).toEqual(['query', 'insert']);
+    expect(stage.sessions.of('db').calls.map((call) => call.tool)).toEqual(['query', 'insert']);
   });
 
   it("are current in a stream too, alongside the host's tools", async () => {
-    const there = await staged();
-    reloadDuring(there);
+    const stage = await staged();
+    reloadDuring(stage);
     const shown: string[][] = [];
     const model = new MockLanguageModelV3({
       doStream: async ({ tools = [] }) => {
@@ -214,7 +214,7 @@ describe('live tools for the AI SDK', () => {
     });
     const inputSchema = jsonSchema<object>({ type: 'object', properties: {} });
     const clock = ownTool({ inputSchema, execute: () => 'noon' });
-    const live = liveTools(there.troupe, {}, { clock });
+    const live = liveTools(stage.troupe, {}, { clock });
     const run = streamText({ model, prompt: 'go', stopWhen: twoSteps, ...live });
     expect(await run.text).toBe('done');
     expect(shown.map((names) => names.toSorted())).toEqual([
@@ -228,8 +228,8 @@ describe('approval in the AI SDK', () => {
   const ask = { permissions: { ask: [{ server: 'db' }] } };
 
   async function approvalOf(options: AiSdkOptions, isApproved: boolean) {
-    const there = await staged({ settings: servers({ db: 'srv' }, ask) });
-    const tools = troupeTools(there.troupe, options);
+    const stage = await staged({ settings: servers({ db: 'srv' }, ask) });
+    const tools = troupeTools(stage.troupe, options);
     const { model } = modelThat(
       () => calls('mcp__db__query', { sql: 'drop' }),
       () => says('done'),
@@ -237,7 +237,7 @@ describe('approval in the AI SDK', () => {
     const prompt: ModelMessage = { role: 'user', content: 'go' };
     const first = await generateText({ model, tools, messages: [prompt] });
     const request = first.content.find((part) => part.type === 'tool-approval-request');
-    const called = there.sessions.of('db').calls.length;
+    const called = stage.sessions.of('db').calls.length;
     const response: ModelMessage = {
       role: 'tool',
       content: [
@@ -250,7 +250,7 @@ describe('approval in the AI SDK', () => {
     };
     const messages = [prompt, ...first.response.messages, response];
     const second = await generateText({ model, tools, messages });
-    return { there, request, called, text: second.text };
+    return { stage, request, called, text: second.text };
   }
 
   it('is requested before the call and satisfies ask rules', async () => {
@@ -259,41 +259,41 @@ describe('approval in the AI SDK', () => {
       seen.push([shown.tool, input]);
       return true;
     };
-    const { there, request, called, text } = await approvalOf({ needsApproval }, true);
+    const { stage, request, called, text } = await approvalOf({ needsApproval }, true);
     expect(request).toBeDefined();
     expect(called).toBe(0);
     expect(text).toBe('done');
-    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(stage.sessions.of('db').calls).toHaveLength(1);
     expect(seen[0]).toEqual(['query', { sql: 'drop' }]);
   });
 
   it('can be refused, in which case the tool is not called', async () => {
-    const { there, text } = await approvalOf({ needsApproval: () => true }, false);
+    const { stage, text } = await approvalOf({ needsApproval: () => true }, false);
     expect(text).toBe('done');
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 
   it('does not carry over a refusal to a later call with the same id', async () => {
-    const there = await staged({ settings: servers({ db: 'srv' }, ask) });
+    const stage = await staged({ settings: servers({ db: 'srv' }, ask) });
     const { model } = modelThat(
       () => calls('mcp__db__query', { sql: 'drop' }),
       () => calls('mcp__db__query', { sql: 'select' }),
     );
-    const tools = troupeTools(there.troupe, { needsApproval: (_tool, { sql }) => sql === 'drop' });
+    const tools = troupeTools(stage.troupe, { needsApproval: (_tool, { sql }) => sql === 'drop' });
     await generateText({ model, tools, prompt: 'go' });
     const { content } = await generateText({ model, tools, prompt: 'go on' });
     expect(content.at(-1)).toMatchObject({
       type: 'tool-error',
       error: { code: 'PERMISSION_DENIED' },
     });
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 
   it('does not apply to a call that needed none: ask rules still prompt the user', async () => {
-    const there = await staged({ settings: servers({ db: 'srv' }, ask) });
+    const stage = await staged({ settings: servers({ db: 'srv' }, ask) });
     const run = async (options: AiSdkOptions) => {
       const { model } = modelThat(() => calls('mcp__db__query'));
-      const tools = troupeTools(there.troupe, options);
+      const tools = troupeTools(stage.troupe, options);
       const { content } = await generateText({ model, tools, prompt: 'go' });
       return content.at(-1);
     };

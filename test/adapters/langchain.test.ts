@@ -2,15 +2,15 @@ import { AIMessage, AIMessageChunk } from '@langchain/core/messages';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import { describe, expect, it } from 'vitest';
 import { type LangChainOptions, TroupeToolkit, troupeTools } from '../../src/adapters/langchain.ts';
-import { callFailure, pong, type Stage, servers, stage, tool } from '../runtime/stage.ts';
+import { callFailure, pong, type Stage, servers, stageOf, tool } from '../runtime/stage.ts';
 
 const asked = (name: string, args: Record<string, unknown> = {}, id = 'call-1') =>
   ({ type: 'tool_call', name, args, id }) as const;
 
-async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
-  const there = await stage({ settings: servers({ db: 'srv' }), ...options });
-  there.sessions.onCall = (_script, call) => call.answer(pong);
-  return there;
+async function staged(options?: Parameters<typeof stageOf>[0]): Promise<Stage> {
+  const stage = await stageOf({ settings: servers({ db: 'srv' }), ...options });
+  stage.sessions.onCall = (_script, call) => call.answer(pong);
+  return stage;
 }
 
 function queryOf({ troupe }: Stage, options?: LangChainOptions) {
@@ -21,8 +21,8 @@ function queryOf({ troupe }: Stage, options?: LangChainOptions) {
 
 describe('tools for LangChain', () => {
   it("answer a model's call with a message that carries the whole result as an artifact", async () => {
-    const there = await staged();
-    const query = queryOf(there);
+    const stage = await staged();
+    const query = queryOf(stage);
     expect(query.metadata).toEqual({ server: 'db', tool: 'query' });
     const message = await query.invoke(asked('mcp__db__query', { sql: 'select 1' }));
     expect(message).toMatchObject({
@@ -31,14 +31,14 @@ describe('tools for LangChain', () => {
       status: 'success',
       tool_call_id: 'call-1',
     });
-    expect(there.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
+    expect(stage.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
   });
 
   it("return a plain result outside a model's call", async () => {
-    const there = await staged();
-    expect(await queryOf(there).invoke({ sql: 'select 1' })).toBe('pong');
-    there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
-    await expect(queryOf(there).invoke({})).rejects.toMatchObject({
+    const stage = await staged();
+    expect(await queryOf(stage).invoke({ sql: 'select 1' })).toBe('pong');
+    stage.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
+    await expect(queryOf(stage).invoke({})).rejects.toMatchObject({
       code: 'SERVER_ERROR',
       outcome: 'executed',
       message: 'pong',
@@ -46,31 +46,31 @@ describe('tools for LangChain', () => {
   });
 
   it('refuse arguments that do not match the schema before the call', async () => {
-    const there = await staged();
+    const stage = await staged();
     const inputSchema = { type: 'object', properties: { n: { type: 'number' } } };
-    there.tools.set('db', [tool('query', { inputSchema })]);
-    there.sessions.of('db').notify();
-    await there.settle();
-    await expect(queryOf(there).invoke({ n: 'one' })).rejects.toThrow('did not match');
-    const toolkit = new TroupeToolkit(there.troupe);
+    stage.tools.set('db', [tool('query', { inputSchema })]);
+    stage.sessions.of('db').notify();
+    await stage.settle();
+    await expect(queryOf(stage).invoke({ n: 'one' })).rejects.toThrow('did not match');
+    const toolkit = new TroupeToolkit(stage.troupe);
     const wrong = new AIMessage({ tool_calls: [asked('mcp__db__query', { n: 'one' })] });
     expect(await toolkit.runToolCalls(wrong)).toMatchObject([
       { status: 'error', tool_call_id: 'call-1' },
     ]);
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 
   it('report a failed call to the model, or throw if configured to', async () => {
-    const there = await staged();
-    there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
-    const message = await queryOf(there).invoke(asked('mcp__db__query'));
+    const stage = await staged();
+    stage.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
+    const message = await queryOf(stage).invoke(asked('mcp__db__query'));
     expect(message).toMatchObject({
       status: 'error',
       content: expect.stringContaining('It is unknown whether it ran'),
       artifact: { outcome: 'unknown' },
     });
-    await there.advance(5_000);
-    const query = queryOf(there, { onError: 'throw' });
+    await stage.advance(5_000);
+    const query = queryOf(stage, { onError: 'throw' });
     await expect(query.invoke(asked('mcp__db__query'))).rejects.toMatchObject({
       outcome: 'unknown',
       server: 'db',
@@ -78,9 +78,9 @@ describe('tools for LangChain', () => {
   });
 
   it('mark error results', async () => {
-    const there = await staged();
-    there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
-    expect(await queryOf(there).invoke(asked('mcp__db__query'))).toMatchObject({
+    const stage = await staged();
+    stage.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
+    expect(await queryOf(stage).invoke(asked('mcp__db__query'))).toMatchObject({
       status: 'error',
       content: 'pong',
       artifact: { isError: true },
@@ -88,7 +88,7 @@ describe('tools for LangChain', () => {
   });
 
   it('pass images, audio and files as LangChain blocks', async () => {
-    const there = await staged();
+    const stage = await staged();
     const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
     const content = [
       { type: 'text', text: 'see' },
@@ -96,8 +96,8 @@ describe('tools for LangChain', () => {
       { type: 'audio', data: 'BBBB', mimeType: 'audio/wav' },
       { type: 'resource', resource },
     ];
-    there.sessions.onCall = (_script, call) => call.answer({ content });
-    const message = await queryOf(there).invoke(asked('mcp__db__query'));
+    stage.sessions.onCall = (_script, call) => call.answer({ content });
+    const message = await queryOf(stage).invoke(asked('mcp__db__query'));
     expect(message.contentBlocks).toMatchObject([
       { type: 'text', text: 'see' },
       { type: 'image', mimeType: 'image/png', data: 'AAAA' },
@@ -112,11 +112,11 @@ describe('tools for LangChain', () => {
   });
 
   it("abort with their run's signal even when errors are returned as messages", async () => {
-    const there = await staged();
+    const stage = await staged();
     const controller = new AbortController();
-    there.sessions.onCall = () => controller.abort();
+    stage.sessions.onCall = () => controller.abort();
     const { signal } = controller;
-    await expect(queryOf(there).invoke(asked('mcp__db__query'), { signal })).rejects.toMatchObject({
+    await expect(queryOf(stage).invoke(asked('mcp__db__query'), { signal })).rejects.toMatchObject({
       code: 'CANCELLED',
     });
   });
@@ -124,11 +124,11 @@ describe('tools for LangChain', () => {
 
 describe('the toolkit', () => {
   it("contains the current tools and answers each of a message's calls in order", async () => {
-    const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
-    const toolkit = new TroupeToolkit(there.troupe);
+    const stage = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const toolkit = new TroupeToolkit(stage.troupe);
     const names = () => toolkit.getTools().map(({ name }) => name);
     expect(names()).toEqual(['mcp__db__query', 'mcp__web__query']);
-    await there.apply(servers({ web: 'srv' }));
+    await stage.apply(servers({ web: 'srv' }));
     expect(names()).toEqual(['mcp__web__query']);
     const message = new AIMessage({
       tool_calls: [
@@ -145,11 +145,11 @@ describe('the toolkit', () => {
   });
 
   it('throws only after every call has ended when configured to throw', async () => {
-    const there = await staged();
-    const toolkit = new TroupeToolkit(there.troupe, { onError: 'throw' });
+    const stage = await staged();
+    const toolkit = new TroupeToolkit(stage.troupe, { onError: 'throw' });
     let answered = false;
-    there.sessions.onCall = (_script, call) =>
-      void there.settle().then(() => {
+    stage.sessions.onCall = (_script, call) =>
+      void stage.settle().then(() => {
         answered = true;
         call.answer(pong);
       });
@@ -166,11 +166,11 @@ describe('the toolkit', () => {
   });
 
   it('can be bound to a chat model', async () => {
-    const there = await staged();
+    const stage = await staged();
     const model = new FakeStreamingChatModel({
       chunks: [new AIMessageChunk({ content: '', tool_calls: [asked('mcp__db__query')] })],
     });
-    const toolkit = new TroupeToolkit(there.troupe);
+    const toolkit = new TroupeToolkit(stage.troupe);
     const said = await model.bindTools(toolkit.getTools()).invoke('go');
     expect(await toolkit.runToolCalls(said as AIMessage)).toMatchObject([{ content: 'pong' }]);
   });

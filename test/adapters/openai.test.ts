@@ -1,7 +1,7 @@
 import { OpenAI } from 'openai';
 import { describe, expect, it } from 'vitest';
 import { troupeTools } from '../../src/adapters/openai.ts';
-import { callFailure, pong, type Stage, servers, stage, tool } from '../runtime/stage.ts';
+import { callFailure, pong, type Stage, servers, stageOf, tool } from '../runtime/stage.ts';
 
 type Output = Parameters<ReturnType<typeof troupeTools>['runToolCalls']>[0]['output'];
 
@@ -17,28 +17,28 @@ const wantsInChat = (name: string, args = '{}', id = 'call-1') => ({
   function: { name, arguments: args },
 });
 
-async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
-  const there = await stage({ settings: servers({ db: 'srv' }), ...options });
-  there.sessions.onCall = (_script, call) => call.answer(pong);
-  return there;
+async function staged(options?: Parameters<typeof stageOf>[0]): Promise<Stage> {
+  const stage = await stageOf({ settings: servers({ db: 'srv' }), ...options });
+  stage.sessions.onCall = (_script, call) => call.answer(pong);
+  return stage;
 }
 
 describe('tools for the Responses API', () => {
   it('are functions, strict where their schema allows it', async () => {
-    const there = await staged();
+    const stage = await staged();
     const closed = {
       type: 'object',
       properties: { sql: { type: 'string' } },
       required: ['sql'],
       additionalProperties: false,
     };
-    there.tools.set('db', [
+    stage.tools.set('db', [
       tool('insert', { inputSchema: closed, description: 'Inserts.' }),
       tool('query', { title: 'Query' }),
     ]);
-    there.sessions.of('db').notify();
-    await there.settle();
-    expect(troupeTools(there.troupe).responses()).toEqual([
+    stage.sessions.of('db').notify();
+    await stage.settle();
+    expect(troupeTools(stage.troupe).responses()).toEqual([
       {
         type: 'function',
         name: 'mcp__db__insert',
@@ -57,8 +57,8 @@ describe('tools for the Responses API', () => {
   });
 
   it("answer every call in a response in order, except the host's own", async () => {
-    const there = await staged();
-    const tools = troupeTools(there.troupe, { own: ['weather'] });
+    const stage = await staged();
+    const tools = troupeTools(stage.troupe, { own: ['weather'] });
     const output = [
       { type: 'reasoning', id: 'r', summary: [] },
       wants('mcp__db__query', '{"sql":"select 1"}', 'a'),
@@ -74,7 +74,7 @@ describe('tools for the Responses API', () => {
       ['d', expect.stringMatching(/^MCP error: .*mcp__db__qeury/u)],
       ['e', 'pong'],
     ]);
-    expect(there.sessions.of('db').calls.map(({ args }) => args)).toEqual([
+    expect(stage.sessions.of('db').calls.map(({ args }) => args)).toEqual([
       { sql: 'select 1' },
       {},
     ]);
@@ -83,8 +83,8 @@ describe('tools for the Responses API', () => {
   });
 
   it('run each call once, even when its response is passed in again', async () => {
-    const there = await staged();
-    const tools = troupeTools(there.troupe);
+    const stage = await staged();
+    const tools = troupeTools(stage.troupe);
     const response = { output: [wants('mcp__db__query')] as Output };
     const [twice, again] = await Promise.all([
       tools.runToolCalls(response),
@@ -92,22 +92,22 @@ describe('tools for the Responses API', () => {
     ]);
     expect(again).toEqual(twice);
     expect(await tools.runToolCalls(response)).toEqual(twice);
-    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(stage.sessions.of('db').calls).toHaveLength(1);
     // A server that reuses its ids in each turn means another call by the same id.
     await tools.runToolCalls({ output: [wants('mcp__db__query', '{"n":2}')] as Output });
-    expect(there.sessions.of('db').calls).toHaveLength(2);
+    expect(stage.sessions.of('db').calls).toHaveLength(2);
   });
 
   it('pass images and files through', async () => {
-    const there = await staged();
+    const stage = await staged();
     const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
     const content = [
       { type: 'text', text: 'see' },
       { type: 'image', data: 'AAAA', mimeType: 'image/png' },
       { type: 'resource', resource },
     ];
-    there.sessions.onCall = (_script, call) => call.answer({ content });
-    const tools = troupeTools(there.troupe);
+    stage.sessions.onCall = (_script, call) => call.answer({ content });
+    const tools = troupeTools(stage.troupe);
     const response = { output: [wants('mcp__db__query')] as Output };
     expect((await tools.runToolCalls(response))[0]?.output).toEqual([
       { type: 'input_text', text: 'see' },
@@ -121,38 +121,38 @@ describe('tools for the Responses API', () => {
   });
 
   it('answer aborted calls and calls to removed tools, changed tools and crashed servers', async () => {
-    const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
-    const tools = troupeTools(there.troupe);
+    const stage = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const tools = troupeTools(stage.troupe);
     tools.responses();
     const answerTo = async (name: string, id: string, signal?: AbortSignal) => {
       const response = { output: [wants(name, '{}', id)] as Output };
       const [item] = await tools.runToolCalls(response, signal === undefined ? {} : { signal });
       return item?.output;
     };
-    there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
+    stage.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
     expect(await answerTo('mcp__web__query', 'a')).toContain('It is unknown whether it ran');
     const controller = new AbortController();
-    there.sessions.onCall = () => controller.abort();
-    await there.advance(5_000);
+    stage.sessions.onCall = () => controller.abort();
+    await stage.advance(5_000);
     expect(await answerTo('mcp__web__query', 'b', controller.signal)).toMatch(/^MCP error: /u);
-    expect(there.sessions.of('web').calls.at(-1)?.isSettled).toBe(true);
-    await there.apply(servers({ web: 'srv' }));
+    expect(stage.sessions.of('web').calls.at(-1)?.isSettled).toBe(true);
+    await stage.apply(servers({ web: 'srv' }));
     expect(await answerTo('mcp__db__query', 'c')).toMatch(/^MCP error: .*removed/u);
   });
 
   it("report a tool's error to the model", async () => {
-    const there = await staged();
-    there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
+    const stage = await staged();
+    stage.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
     const response = { output: [wants('mcp__db__query')] as Output };
-    const [item] = await troupeTools(there.troupe).runToolCalls(response);
+    const [item] = await troupeTools(stage.troupe).runToolCalls(response);
     expect(item?.output).toBe('The tool failed:\npong');
   });
 });
 
 describe('tools for the Chat Completions API', () => {
   it('are functions that answer with text messages', async () => {
-    const there = await staged();
-    const tools = troupeTools(there.troupe);
+    const stage = await staged();
+    const tools = troupeTools(stage.troupe);
     expect(tools.chat()).toEqual([
       {
         type: 'function',
@@ -165,7 +165,7 @@ describe('tools for the Chat Completions API', () => {
       },
     ]);
     const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
-    there.sessions.onCall = (_script, call) => call.answer({ content: [...pong.content, image] });
+    stage.sessions.onCall = (_script, call) => call.answer({ content: [...pong.content, image] });
     const custom = { id: 'b', type: 'custom', custom: { name: 'x', input: '{}' } } as const;
     const message = { tool_calls: [wantsInChat('mcp__db__query'), custom] };
     expect(await tools.runChatToolCalls(message)).toEqual([
@@ -182,7 +182,7 @@ describe('tools for the Chat Completions API', () => {
   });
 
   it("run in the client's runner, which survives failed calls", async () => {
-    const there = await staged();
+    const stage = await staged();
     const asked: unknown[] = [];
     const turns = [
       [wantsInChat('mcp__db__query', '{"n":1}', 'a')],
@@ -190,7 +190,7 @@ describe('tools for the Chat Completions API', () => {
       [wantsInChat('mcp__db__query', 'no', 'c')],
       [],
     ];
-    there.sessions.onCall = (_script, call) =>
+    stage.sessions.onCall = (_script, call) =>
       call.args['n'] === 1 ? call.answer(pong) : call.fail(callFailure('crashed', true));
     const client = new OpenAI({
       apiKey: 'none',
@@ -219,7 +219,7 @@ describe('tools for the Chat Completions API', () => {
     const runner = client.chat.completions.runTools({
       model: 'm',
       messages: [{ role: 'user', content: 'go' }],
-      tools: troupeTools(there.troupe).runnable(),
+      tools: troupeTools(stage.troupe).runnable(),
     });
     expect(await runner.finalContent()).toBe('done');
     expect(asked.slice(1)).toMatchObject([
@@ -227,6 +227,6 @@ describe('tools for the Chat Completions API', () => {
       { tool_call_id: 'b', content: expect.stringContaining('It is unknown') },
       { tool_call_id: 'c', content: expect.stringContaining('not JSON') },
     ]);
-    expect(there.sessions.of('db').calls.map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(stage.sessions.of('db').calls.map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }]);
   });
 });

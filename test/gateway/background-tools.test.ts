@@ -22,10 +22,10 @@ const textOf = ({ content }: { content: unknown }): string =>
   String((content as { text?: unknown }[])[0]?.text);
 
 /** A call that its client has a receipt for. */
-async function parked(there: GatewayStage, client: AnyClient) {
+async function parked(stage: GatewayStage, client: AnyClient) {
   const answer = client.call('db__query');
-  const atServer = await there.nextCall('db');
-  await there.advance(2_000);
+  const atServer = await stage.nextCall('db');
+  await stage.advance(2_000);
   const receipt = await answer;
   const id = String(receipt._meta?.['mcp-troupe/background']);
   return { atServer, receipt, id };
@@ -36,9 +36,9 @@ const errorIn = ({ _meta }: { _meta?: Record<string, unknown> }): unknown =>
 
 describe.each(lines)('a call moved to the background (%s)', (line) => {
   it('is collected by its client only once', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { atServer, receipt, id } = await parked(there, client);
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { atServer, receipt, id } = await parked(stage, client);
     expect(receipt.isError).toBeUndefined();
     expect(textOf(receipt)).toContain(id);
     // 128 bits in letters of six.
@@ -55,43 +55,43 @@ describe.each(lines)('a call moved to the background (%s)', (line) => {
   });
 
   it('rejects with its own error when it is collected', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { id } = await parked(there, client);
-    await there.advance(60_000);
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { id } = await parked(stage, client);
+    await stage.advance(60_000);
     const told = await client.call('collect_call', { id });
     expect(told.isError).toBe(true);
     expect(errorIn(told)).toMatchObject({ code: 'TIMEOUT', server: 'db', outcome: 'unknown' });
   });
 
   it('is cancelled by its client, which notifies its server', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { atServer, id } = await parked(there, client);
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { atServer, id } = await parked(stage, client);
     const told = await client.call('cancel_call', { id });
     expect(textOf(told)).toBe('The call of query on db was cancelled. Outcome: unknown.');
     expect(atServer.isSettled).toBe(true);
-    expect(there.troupe.backgroundCalls()).toEqual([]);
+    expect(stage.troupe.backgroundCalls()).toEqual([]);
     expect(errorIn(await client.call('collect_call', { id }))).toMatchObject({
       code: 'INVALID_ARGUMENTS',
     });
   });
 
   it('stays collectable when it ends before it is cancelled', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { atServer, id } = await parked(there, client);
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { atServer, id } = await parked(stage, client);
     atServer.answer(pong);
-    await there.settle();
+    await stage.settle();
     expect(textOf(await client.call('cancel_call', { id }))).toContain('already ended');
     expect(await client.call('collect_call', { id })).toMatchObject(pong);
   });
 
   it('rejects unknown ids and waits that exceed the limit', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { id } = await parked(there, client);
-    const [other] = there.troupe.backgroundCalls();
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { id } = await parked(stage, client);
+    const [other] = stage.troupe.backgroundCalls();
     const wrong = [undefined, 7, '', 'call-1', other?.id, id.slice(0, -1), id.toUpperCase()];
     for (const each of wrong) {
       const told = await client.call('collect_call', { id: each });
@@ -104,36 +104,36 @@ describe.each(lines)('a call moved to the background (%s)', (line) => {
   });
 
   it('ends with the gateway and returns an error to its collector', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { id } = await parked(there, client);
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { id } = await parked(stage, client);
     const collected = client.call('collect_call', { id });
-    while (there.gateway.callsInFlight === 0) await there.advance(0);
-    const closed = there.http.close(2_000);
-    await there.advance(2_000);
+    while (stage.gateway.callsInFlight === 0) await stage.advance(0);
+    const closed = stage.http.close(2_000);
+    await stage.advance(2_000);
     await closed;
     expect(errorIn(await collected)).toMatchObject({ code: 'SHUTTING_DOWN' });
   });
 
   it('is removed an hour after it ends', async () => {
-    const there = await gatewayStage({ settings });
-    const client = await join(there, line);
-    const { atServer, id } = await parked(there, client);
+    const stage = await gatewayStage({ settings });
+    const client = await join(stage, line);
+    const { atServer, id } = await parked(stage, client);
     atServer.answer(pong);
-    await there.advance(3_600_001);
+    await stage.advance(3_600_001);
     expect(errorIn(await client.call('collect_call', { id }))).toMatchObject({
       code: 'INVALID_ARGUMENTS',
     });
-    expect(there.troupe.backgroundCalls()).toEqual([]);
+    expect(stage.troupe.backgroundCalls()).toEqual([]);
   });
 });
 
 describe("a session's background call", () => {
   it('cannot be collected by another client even with its id', async () => {
-    const there = await gatewayStage({ settings });
-    const { atServer, id } = await parked(there, await join(there, 'legacy'));
+    const stage = await gatewayStage({ settings });
+    const { atServer, id } = await parked(stage, await join(stage, 'legacy'));
     for (const line of lines) {
-      const other = await join(there, line);
+      const other = await join(stage, line);
       for (const name of pair)
         expect(errorIn(await other.call(name, { id }))).toMatchObject({
           code: 'INVALID_ARGUMENTS',
@@ -143,45 +143,45 @@ describe("a session's background call", () => {
   });
 
   it('ends with its session', async () => {
-    const there = await gatewayStage({ settings });
-    const session = await openSession(there.url);
+    const stage = await gatewayStage({ settings });
+    const session = await openSession(stage.url);
     const headers = { 'mcp-session-id': session };
     const params = { name: 'db__query' };
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params };
-    const answer = post(there.url, message, headers);
-    const atServer = await there.nextCall('db');
-    await there.advance(2_000);
+    const answer = post(stage.url, message, headers);
+    const atServer = await stage.nextCall('db');
+    await stage.advance(2_000);
     expect(await (await answer).text()).toContain('background-');
     const authorization = `Bearer ${token}`;
-    await fetch(there.url, { method: 'DELETE', headers: { ...headers, authorization } });
-    await there.settle();
+    await fetch(stage.url, { method: 'DELETE', headers: { ...headers, authorization } });
+    await stage.settle();
     expect(atServer.isSettled).toBe(true);
-    expect(there.troupe.backgroundCalls()).toEqual([]);
+    expect(stage.troupe.backgroundCalls()).toEqual([]);
   });
 });
 
 describe('the background call tools', () => {
-  const names = async (there: GatewayStage): Promise<readonly string[]> =>
-    (await (await connect(there)).listTools()).tools.map(({ name }) => name);
+  const names = async (stage: GatewayStage): Promise<readonly string[]> =>
+    (await (await connect(stage)).listTools()).tools.map(({ name }) => name);
 
   it("are listed while a server's policy needs them, with change notifications", async () => {
-    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
-    expect(await names(there)).toEqual(['db__query']);
-    const client = await connect(there);
+    const stage = await gatewayStage({ settings: servers({ db: 'db' }) });
+    expect(await names(stage)).toEqual(['db__query']);
+    const client = await connect(stage);
     await expect(client.callTool({ name: 'collect_call', arguments: {} })).rejects.toMatchObject({
       code: -32_602,
     });
-    const heard = await listen(there.url, await openSession(there.url));
-    await there.apply(servers({ db: 'db', slow }));
+    const heard = await listen(stage.url, await openSession(stage.url));
+    await stage.apply(servers({ db: 'db', slow }));
     expect(await heard.next()).toMatchObject({
       value: { method: 'notifications/tools/list_changed' },
     });
-    expect(await names(there)).toEqual(['db__query', 'slow__query', ...pair]);
+    expect(await names(stage)).toEqual(['db__query', 'slow__query', ...pair]);
   });
 
   it("are listed with a passed-through server's tools and manage only its calls", async () => {
-    const there = await gatewayStage({ settings, only: 'db' });
-    expect(await names(there)).toEqual(['query', ...pair]);
+    const stage = await gatewayStage({ settings, only: 'db' });
+    expect(await names(stage)).toEqual(['query', ...pair]);
     const other = await gatewayStage({ settings, only: 'web' });
     expect(await names(other)).toEqual(['query']);
   });

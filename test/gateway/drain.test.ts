@@ -25,19 +25,19 @@ async function ask({ url }: GatewayStage, session: string, message: object): Pro
 
 describe('a stopping gateway', () => {
   it('finishes requests in progress, refuses new ones and then ends its streams', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
-    const heard = await listen(there.url, session);
-    const underWay = ask(there, session, call);
-    const atServer = await there.nextCall('db');
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
+    const heard = await listen(stage.url, session);
+    const underWay = ask(stage, session, call);
+    const atServer = await stage.nextCall('db');
     // A connection that is there already: a new one is not taken any more.
-    const kept = request(there.url, { method: 'POST' });
+    const kept = request(stage.url, { method: 'POST' });
     kept.on('error', () => undefined);
-    const closed = there.http.close(2_000);
-    const refused = there.gateway.during(async () => 'new');
+    const closed = stage.http.close(2_000);
+    const refused = stage.gateway.during(async () => 'new');
     await expect(refused).rejects.toMatchObject({ code: 'SHUTTING_DOWN', retryable: true });
-    await expect(fetch(new URL('/healthz', there.url))).rejects.toThrow();
-    expect(there.gateway.callsInFlight).toBe(1);
+    await expect(fetch(new URL('/healthz', stage.url))).rejects.toThrow();
+    expect(stage.gateway.callsInFlight).toBe(1);
     atServer.answer(pong);
     expect(await underWay).toContain('pong');
     await closed;
@@ -47,9 +47,9 @@ describe('a stopping gateway', () => {
   });
 
   it("refuses a call on an open session's connection and states the reason", async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
-    const socket = connect(Number(there.url.port), there.url.hostname);
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
+    const socket = connect(Number(stage.url.port), stage.url.hostname);
     let heard = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       heard += chunk;
@@ -57,7 +57,7 @@ describe('a stopping gateway', () => {
     const say = (id: number): void => {
       const body = JSON.stringify({ ...call, id });
       const headers = [
-        `host: ${there.url.host}`,
+        `host: ${stage.url.host}`,
         `authorization: Bearer ${token}`,
         'content-type: application/json',
         'accept: application/json, text/event-stream',
@@ -68,15 +68,15 @@ describe('a stopping gateway', () => {
     };
     const ended = once(socket, 'close');
     say(7);
-    const atServer = await there.nextCall('db');
+    const atServer = await stage.nextCall('db');
     const refused = new Promise<void>((resolve) => {
-      const during = there.gateway.during.bind(there.gateway);
-      there.gateway.during = (work) => during(work).finally(resolve);
+      const during = stage.gateway.during.bind(stage.gateway);
+      stage.gateway.during = (work) => during(work).finally(resolve);
     });
-    const closed = there.http.close(2_000);
+    const closed = stage.http.close(2_000);
     say(8);
     await refused;
-    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(stage.sessions.of('db').calls).toHaveLength(1);
     atServer.answer(pong);
     await closed;
     await ended;
@@ -98,11 +98,11 @@ describe('a stopping gateway', () => {
   });
 
   it('sends a long response completely', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
-    const underWay = ask(there, session, call);
-    const atServer = await there.nextCall('db');
-    const closed = there.http.close(2_000);
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
+    const underWay = ask(stage, session, call);
+    const atServer = await stage.nextCall('db');
+    const closed = stage.http.close(2_000);
     // More than the buffers of a socket hold.
     const text = 'long '.repeat(1_500_000);
     atServer.answer({ content: [{ type: 'text', text }] });
@@ -111,9 +111,9 @@ describe('a stopping gateway', () => {
   });
 
   it('does not wait for a client that leaves before its call is done', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
-    const leaving = request(there.url, {
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
+    const leaving = request(stage.url, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${token}`,
@@ -124,29 +124,29 @@ describe('a stopping gateway', () => {
     });
     leaving.on('error', () => undefined);
     leaving.end(JSON.stringify(call));
-    const atServer = await there.nextCall('db');
+    const atServer = await stage.nextCall('db');
     leaving.destroy();
     // Answered after the end of the other connection was seen.
-    await ask(there, session, { jsonrpc: '2.0', id: 8, method: 'ping' });
-    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    await ask(stage, session, { jsonrpc: '2.0', id: 8, method: 'ping' });
+    stage.sessions.of('db').say({ level: 'info', data: 'working' });
     atServer.answer(pong);
-    await ask(there, session, { jsonrpc: '2.0', id: 9, method: 'ping' });
+    await ask(stage, session, { jsonrpc: '2.0', id: 9, method: 'ping' });
     // Time stands still: nothing but the end of all answers lets it close.
-    await there.http.close(2_000);
-    expect(there.gateway.callsInFlight).toBe(0);
+    await stage.http.close(2_000);
+    expect(stage.gateway.callsInFlight).toBe(0);
   });
 
   it.each(lines)(
     'cancels calls after its time limit and notifies the server and client (%s)',
     async (line) => {
-      const there = await gatewayStage();
-      const client = await join(there, line);
+      const stage = await gatewayStage();
+      const client = await join(stage, line);
       const underWay = client.call('db__query');
-      const atServer = await there.nextCall('db');
-      const closed = there.http.close(2_000);
-      const isEarly = await Promise.race([closed.then(() => 'closed'), there.advance(1_999)]);
+      const atServer = await stage.nextCall('db');
+      const closed = stage.http.close(2_000);
+      const isEarly = await Promise.race([closed.then(() => 'closed'), stage.advance(1_999)]);
       expect(isEarly).not.toBe('closed');
-      await there.advance(1);
+      await stage.advance(1);
       await closed;
       expect(await underWay).toMatchObject({
         isError: true,
@@ -159,10 +159,10 @@ describe('a stopping gateway', () => {
 
 describe.each(['legacy', 'modern'] as const)('a gateway over stdio for a %s client', (era) => {
   it("reports its calls' outcomes when it ends", async () => {
-    const there = await stdioStage(era);
-    const answer = there.ask('tools/call', { name: 'db__query' });
-    await there.nextCall('db');
-    await there.leave();
+    const stage = await stdioStage(era);
+    const answer = stage.ask('tools/call', { name: 'db__query' });
+    await stage.nextCall('db');
+    await stage.leave();
     expect(await answer).toMatchObject({
       result: { isError: true, _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN' } } },
     });

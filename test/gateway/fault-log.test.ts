@@ -52,16 +52,16 @@ describe('client faults', () => {
   });
 
   it('do not flood the log over HTTP', async () => {
-    const there = await gatewayStage();
-    const sessions = [await openSession(there.url), await openSession(there.url)];
+    const stage = await gatewayStage();
+    const sessions = [await openSession(stage.url), await openSession(stage.url)];
     // A response to a request that was never sent.
     const stray = { jsonrpc: '2.0', id: 99, result: {} };
     for (const session of sessions)
       for (let count = 0; count < 20; count += 1)
-        await (await post(there.url, stray, { 'mcp-session-id': session })).text();
-    expect(there.reports).toHaveLength(2);
-    expect(new Set(there.reports.map((line) => line.split(':')[0])).size).toBe(2);
-    await there.advance(minuteMs);
-    expect(there.reports.slice(2)).toEqual(['38 more protocol faults of clients']);
+        await (await post(stage.url, stray, { 'mcp-session-id': session })).text();
+    expect(stage.reports).toHaveLength(2);
+    expect(new Set(stage.reports.map((line) => line.split(':')[0])).size).toBe(2);
+    await stage.advance(minuteMs);
+    expect(stage.reports.slice(2)).toEqual(['38 more protocol faults of clients']);
   });
 });

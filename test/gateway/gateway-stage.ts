@@ -14,7 +14,7 @@ import {
 import type { ScriptedTroupeOptions } from '../../src/testing/scripted-troupe.ts';
 import type { ScriptedCall } from '../../src/testing/session-script.ts';
 import { initialize } from '../fixtures/initialize.ts';
-import { type Stage, servers, stage } from '../runtime/stage.ts';
+import { type Stage, servers, stageOf } from '../runtime/stage.ts';
 
 export const token = 'a'.repeat(43);
 
@@ -31,8 +31,8 @@ export interface GatewayStageOptions extends ScriptedTroupeOptions {
   readonly only?: string;
   readonly http?: Partial<HttpGatewayOptions>;
   /** Instead of the token. */
-  readonly openHttp?: (there: Stage) => Promise<Pick<HttpGatewayOptions, 'oauth'>>;
-  readonly prepare?: (there: Stage) => void;
+  readonly openHttp?: (stage: Stage) => Promise<Pick<HttpGatewayOptions, 'oauth'>>;
+  readonly prepare?: (stage: Stage) => void;
   readonly obedient?: readonly string[];
 }
 
@@ -44,13 +44,13 @@ export async function gatewayStage({
   prepare,
   ...options
 }: GatewayStageOptions = {}): Promise<GatewayStage> {
-  const there = await stage({ settings: servers({ db: 'db', web: 'web' }), ...options });
-  prepare?.(there);
-  await there.settle();
+  const stage = await stageOf({ settings: servers({ db: 'db', web: 'web' }), ...options });
+  prepare?.(stage);
+  await stage.settle();
   const reports: string[] = [];
   const gateway = new Gateway({
-    troupe: there.troupe,
-    clock: there.clock,
+    troupe: stage.troupe,
+    clock: stage.clock,
     ...(only === undefined ? {} : { only }),
     report: (message) => reports.push(message),
   });
@@ -59,26 +59,26 @@ export async function gatewayStage({
     port: 0,
     isLoopback: true,
     hosts: [],
-    ...(openHttp === undefined ? { token } : await openHttp(there)),
+    ...(openHttp === undefined ? { token } : await openHttp(stage)),
     ...door,
   });
   onTestFinished(async () => {
     await http.close(0);
     gateway.close();
-    const stopped = there.troupe.stop();
+    const stopped = stage.troupe.stop();
     // As long as a stop may take, for servers that do not obey.
-    await there.advance(6_000);
+    await stage.advance(6_000);
     await stopped;
   });
   const waiting: ScriptedCall[] = [];
   const wanted: ((call: ScriptedCall) => void)[] = [];
-  there.sessions.onCall = (_script, call) => {
+  stage.sessions.onCall = (_script, call) => {
     const take = wanted.shift();
     if (take === undefined) waiting.push(call);
     else take(call);
   };
   return {
-    ...there,
+    ...stage,
     gateway,
     http,
     url: new URL(http.url),
@@ -134,11 +134,11 @@ export const lines = ['modern', 'legacy', 'old line'] as const;
 
 /** Connects a client of this line. */
 export async function join(
-  there: Pick<GatewayStage, 'url'>,
+  stage: Pick<GatewayStage, 'url'>,
   line: (typeof lines)[number],
 ): Promise<AnyClient> {
   if (line === 'old line') {
-    const client = await connectOld(there);
+    const client = await connectOld(stage);
     return {
       listTools: () => client.listTools() as ReturnType<Client['listTools']>,
       call: (name, args = {}, options = {}) =>
@@ -147,7 +147,7 @@ export async function join(
         >,
     };
   }
-  const client = await connect(there, line === 'modern' ? 'auto' : 'legacy');
+  const client = await connect(stage, line === 'modern' ? 'auto' : 'legacy');
   return {
     listTools: () => client.listTools(),
     call: (name, args = {}, options = {}) =>

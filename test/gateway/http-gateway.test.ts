@@ -17,26 +17,26 @@ function settling(call: ScriptedCall): Promise<void> {
 
 describe.each(lines)('a client over HTTP (%s)', (line) => {
   it("sees all servers' tools under their exposed names", async () => {
-    const there = await gatewayStage();
-    const { tools } = await (await join(there, line)).listTools();
+    const stage = await gatewayStage();
+    const { tools } = await (await join(stage, line)).listTools();
     expect(tools.map(({ name }) => name)).toEqual(['db__query', 'web__query']);
   });
 
   it("gets the server's result", async () => {
-    const there = await gatewayStage();
-    const client = await join(there, line);
+    const stage = await gatewayStage();
+    const client = await join(stage, line);
     const answer = client.call('db__query', { sql: 'select 1' });
-    const call = await there.nextCall('db');
+    const call = await stage.nextCall('db');
     expect(call).toMatchObject({ tool: 'query', args: { sql: 'select 1' } });
     call.answer(pong);
     expect(await answer).toMatchObject(pong);
   });
 
   it("gets the outcome with a failed call's result", async () => {
-    const there = await gatewayStage();
-    const client = await join(there, line);
+    const stage = await gatewayStage();
+    const client = await join(stage, line);
     const answer = client.call('db__query');
-    (await there.nextCall('db')).fail(callFailure('crashed', true));
+    (await stage.nextCall('db')).fail(callFailure('crashed', true));
     const result = await answer;
     expect(result.isError).toBe(true);
     expect(result.content).toEqual([
@@ -52,8 +52,8 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
   });
 
   it('gets a JSON-RPC error for an unknown tool', async () => {
-    const there = await gatewayStage();
-    const client = await join(there, line);
+    const stage = await gatewayStage();
+    const client = await join(stage, line);
     for (const [name, hint] of [
       ['db__quer', 'query'],
       ['cb__query', 'db__query'],
@@ -68,12 +68,12 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
   });
 
   it("cancels the server's call when it cancels its request", async () => {
-    const there = await gatewayStage();
-    const client = await join(there, line);
+    const stage = await gatewayStage();
+    const client = await join(stage, line);
     const stop = new AbortController();
     const answer = client.call('db__query', {}, { signal: stop.signal });
     const refused = expect(answer).rejects.toThrow();
-    const call = await there.nextCall('db');
+    const call = await stage.nextCall('db');
     const settled = settling(call);
     stop.abort();
     await refused;
@@ -82,11 +82,11 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
   });
 
   it("receives a call's progress", async () => {
-    const there = await gatewayStage();
-    const client = await join(there, line);
+    const stage = await gatewayStage();
+    const client = await join(stage, line);
     const heard: unknown[] = [];
     const answer = client.call('db__query', {}, { onprogress: (progress) => heard.push(progress) });
-    const call = await there.nextCall('db');
+    const call = await stage.nextCall('db');
     call.progress({ progress: 1, total: 2, message: 'half' });
     call.answer(pong);
     await answer;
@@ -96,20 +96,20 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
 
 describe('two clients of the gateway', () => {
   it('each get their own responses to 200 interleaved calls with the same ids', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const echo = (): void => {
-      there.sessions.onCall = (_script, call) => {
+      stage.sessions.onCall = (_script, call) => {
         queueMicrotask(() => {
           call.answer({ content: [{ type: 'text', text: String(call.args['word']) }] });
         });
       };
     };
     echo();
-    const [one, other] = await Promise.all([openSession(there.url), openSession(there.url)]);
+    const [one, other] = await Promise.all([openSession(stage.url), openSession(stage.url)]);
     const ask = async (session: string, id: number, word: string): Promise<string> => {
       const params = { name: 'db__query', arguments: { word } };
       const message = { jsonrpc: '2.0', id, method: 'tools/call', params };
-      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+      return (await post(stage.url, message, { 'mcp-session-id': session })).text();
     };
     for (let round = 0; round < 10; round += 1) {
       const ids = [...Array(10).keys()].map((each) => round * 10 + each);
@@ -124,17 +124,17 @@ describe('two clients of the gateway', () => {
   });
 
   it("cannot cancel each other's calls", async () => {
-    const there = await gatewayStage();
-    const [one, other] = await Promise.all([openSession(there.url), openSession(there.url)]);
+    const stage = await gatewayStage();
+    const [one, other] = await Promise.all([openSession(stage.url), openSession(stage.url)]);
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'db__query' } };
-    const answer = post(there.url, message, { 'mcp-session-id': one });
-    const call = await there.nextCall('db');
+    const answer = post(stage.url, message, { 'mcp-session-id': one });
+    const call = await stage.nextCall('db');
     const cancel = {
       jsonrpc: '2.0',
       method: 'notifications/cancelled',
       params: { requestId: 7 },
     };
-    const told = await post(there.url, cancel, { 'mcp-session-id': other });
+    const told = await post(stage.url, cancel, { 'mcp-session-id': other });
     expect(told.status).toBe(202);
     expect(call.isSettled).toBe(false);
     call.answer(pong);
@@ -144,34 +144,34 @@ describe('two clients of the gateway', () => {
 
 describe("the gateway's lists", () => {
   it('notify clients of changes at most once per second', async () => {
-    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
-    const heard = await listen(there.url, await openSession(there.url));
+    const stage = await gatewayStage({ settings: servers({ db: 'db' }) });
+    const heard = await listen(stage.url, await openSession(stage.url));
     const change = async (name: string): Promise<void> => {
-      there.sessions.of('db').list([tool(name)]);
-      await there.settle();
+      stage.sessions.of('db').list([tool(name)]);
+      await stage.settle();
     };
     const changed = { value: { method: 'notifications/tools/list_changed' } };
     await change('one');
     expect(await heard.next()).toMatchObject(changed);
     for (const name of ['two', 'three', 'four']) await change(name);
     const second = heard.next();
-    const isEarly = await Promise.race([second, there.settle().then(() => 'nothing yet')]);
+    const isEarly = await Promise.race([second, stage.settle().then(() => 'nothing yet')]);
     expect(isEarly).toBe('nothing yet');
-    await there.advance(1_000);
+    await stage.advance(1_000);
     expect(await second).toMatchObject(changed);
     const third = heard.next();
-    await there.advance(5_000);
+    await stage.advance(5_000);
     await change('five');
     expect(await third).toMatchObject(changed);
   });
 
   it('notify clients of what a refresh finds', async () => {
-    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
-    there.obedient = new Set();
-    const heard = await listen(there.url, await openSession(there.url));
-    const refreshed = there.troupe.refresh('db');
-    await there.settle();
-    there.sessions.of('db').list([tool('other')]);
+    const stage = await gatewayStage({ settings: servers({ db: 'db' }) });
+    stage.obedient = new Set();
+    const heard = await listen(stage.url, await openSession(stage.url));
+    const refreshed = stage.troupe.refresh('db');
+    await stage.settle();
+    stage.sessions.of('db').list([tool('other')]);
     expect(await heard.next()).toMatchObject({
       value: { method: 'notifications/tools/list_changed' },
     });
@@ -179,49 +179,49 @@ describe("the gateway's lists", () => {
   });
 
   it('notify a client of earlier changes when it opens a stream', async () => {
-    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
-    const session = await openSession(there.url);
-    there.sessions.of('db').list([tool('other')]);
-    await there.settle();
-    const heard = await listen(there.url, session);
+    const stage = await gatewayStage({ settings: servers({ db: 'db' }) });
+    const session = await openSession(stage.url);
+    stage.sessions.of('db').list([tool('other')]);
+    await stage.settle();
+    const heard = await listen(stage.url, session);
     expect(await heard.next()).toMatchObject({
       value: { method: 'notifications/tools/list_changed' },
     });
   });
 
   it('initially wait briefly for starting servers', async () => {
-    const there = await gatewayStage({ obedient: ['db'] });
-    const waiting = there.gateway.firstLists('tools');
-    const opening = openSession(there.url);
-    const isEarly = await Promise.race([waiting.then(() => 'early'), there.advance(4_999)]);
+    const stage = await gatewayStage({ obedient: ['db'] });
+    const waiting = stage.gateway.firstLists('tools');
+    const opening = openSession(stage.url);
+    const isEarly = await Promise.race([waiting.then(() => 'early'), stage.advance(4_999)]);
     expect(isEarly).not.toBe('early');
-    await there.advance(1);
+    await stage.advance(1);
     await waiting;
     const session = await opening;
     const ask = async (): Promise<string> => {
       const message = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
-      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+      return (await post(stage.url, message, { 'mcp-session-id': session })).text();
     };
     expect(await ask()).toContain('db__query');
     expect(await ask()).not.toContain('web__query');
-    there.sessions.of('web').open();
-    there.sessions.of('web').list([tool('query')]);
-    await there.settle();
+    stage.sessions.of('web').open();
+    stage.sessions.of('web').list([tool('query')]);
+    await stage.settle();
     expect(await ask()).toContain('web__query');
   });
 
   it('resolve as soon as the starting servers have listed their tools', async () => {
-    const there = await gatewayStage({ obedient: ['db'] });
-    const waiting = there.gateway.firstLists('tools');
-    there.sessions.of('web').open();
-    there.sessions.of('web').list([tool('query')]);
+    const stage = await gatewayStage({ obedient: ['db'] });
+    const waiting = stage.gateway.firstLists('tools');
+    stage.sessions.of('web').open();
+    stage.sessions.of('web').list([tool('query')]);
     await waiting;
-    expect(there.troupe.tools()).toHaveLength(2);
+    expect(stage.troupe.tools()).toHaveLength(2);
   });
 
   it('are empty when no server is allowed, and calls fail with the reason', async () => {
-    const there = await gatewayStage({ allow: [] });
-    const client = await connect(there);
+    const stage = await gatewayStage({ allow: [] });
+    const client = await connect(stage);
     expect((await client.listTools()).tools).toEqual([]);
     const { isError, _meta } = await client.callTool({ name: 'db__query', arguments: {} });
     expect(isError).toBe(true);
@@ -229,15 +229,15 @@ describe("the gateway's lists", () => {
   });
 
   it("omit a folder's server until it is approved", async () => {
-    const there = await gatewayStage({
+    const stage = await gatewayStage({
       settings: servers({}),
       projectSettings: servers({ db: 'db' }),
     });
-    const client = await connect(there);
+    const client = await connect(stage);
     const { _meta } = await client.callTool({ name: 'db__query', arguments: {} });
     expect(_meta?.['mcp-troupe/error']).toMatchObject({ code: 'PENDING_APPROVAL' });
-    there.troupe.send({ type: 'approval.grant', server: 'db' });
-    await there.settle();
+    stage.troupe.send({ type: 'approval.grant', server: 'db' });
+    await stage.settle();
     expect((await client.listTools({}, { cacheMode: 'refresh' })).tools).toHaveLength(1);
   });
 });
@@ -248,10 +248,10 @@ const inputSchema = {
 };
 
 async function beginWithHeader() {
-  const there = await gatewayStage();
-  there.tools.set('db', [tool('query', { inputSchema }), tool('run.now', { inputSchema })]);
-  there.sessions.of('db').notify();
-  await there.settle();
+  const stage = await gatewayStage();
+  stage.tools.set('db', [tool('query', { inputSchema }), tool('run.now', { inputSchema })]);
+  stage.sessions.of('db').notify();
+  await stage.settle();
   const call = (
     args: object,
     headers: Readonly<Record<string, string>>,
@@ -263,7 +263,7 @@ async function beginWithHeader() {
     };
     const params = { name, arguments: args, _meta };
     return post(
-      there.url,
+      stage.url,
       { jsonrpc: '2.0', id: 7, method: 'tools/call', params },
       {
         'mcp-protocol-version': '2026-07-28',
@@ -273,12 +273,12 @@ async function beginWithHeader() {
       },
     );
   };
-  return { there, call };
+  return { stage, call };
 }
 
 describe("a call whose server wants an argument as a header of the gateway's request", () => {
   it('is refused before it reaches the server if the header is missing or wrong', async () => {
-    const { there, call } = await beginWithHeader();
+    const { stage, call } = await beginWithHeader();
     for (const headers of [
       {},
       { 'mcp-param-region': 'west' },
@@ -292,18 +292,18 @@ describe("a call whose server wants an argument as a header of the gateway's req
         expect(await response.json()).toMatchObject({ id: 7, error: { code: -32_020 } });
       }
     }
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 
   it('reaches the server if the header agrees, or neither has the argument', async () => {
-    const { there, call } = await beginWithHeader();
+    const { stage, call } = await beginWithHeader();
     for (const [args, headers] of [
       [{ region: 'east' }, { 'mcp-param-region': 'east' }],
       [{ region: 'east' }, { 'mcp-param-region': '=?base64?ZWFzdA==?=' }],
       [{}, {}],
     ] as const) {
       const response = call(args, headers);
-      (await there.nextCall('db')).answer(pong);
+      (await stage.nextCall('db')).answer(pong);
       expect(await (await response).json()).toMatchObject({ result: pong });
     }
   });

@@ -13,7 +13,7 @@ import {
   token,
 } from './gateway-stage.ts';
 
-type There = Pick<GatewayStage, 'url'>;
+type Stage = Pick<GatewayStage, 'url'>;
 
 /** A connection by hand, and all that it heard until it was closed. */
 interface Line {
@@ -22,7 +22,7 @@ interface Line {
   readonly closed: Promise<string>;
 }
 
-async function dial({ url }: There): Promise<Line> {
+async function dial({ url }: Stage): Promise<Line> {
   const socket = connectSocket(Number(url.port), url.hostname);
   onTestFinished(() => void socket.destroy());
   let text = '';
@@ -36,17 +36,17 @@ async function dial({ url }: There): Promise<Line> {
 }
 
 /** Says a little after each answer to another client, which never waits for it, until the line is closed. */
-async function trickle(there: There, { socket, closed }: Line, piece: string): Promise<string> {
-  const session = await openSession(there.url);
+async function trickle(stage: Stage, { socket, closed }: Line, piece: string): Promise<string> {
+  const session = await openSession(stage.url);
   while (!socket.destroyed) {
     socket.write(piece);
-    const { status } = await post(there.url, ping, { 'mcp-session-id': session });
+    const { status } = await post(stage.url, ping, { 'mcp-session-id': session });
     expect(status).toBe(200);
   }
   return closed;
 }
 
-function head({ url }: There, headers: Readonly<Record<string, string | number>>): string {
+function head({ url }: Stage, headers: Readonly<Record<string, string | number>>): string {
   const all = {
     host: url.host,
     authorization: `Bearer ${token}`,
@@ -58,7 +58,7 @@ function head({ url }: There, headers: Readonly<Record<string, string | number>>
   return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-async function counted({ url }: There, family: string): Promise<Readonly<Record<string, number>>> {
+async function counted({ url }: Stage, family: string): Promise<Readonly<Record<string, number>>> {
   const headers = { authorization: `Bearer ${token}` };
   const text = await (await fetch(new URL('/metrics', url), { headers })).text();
   const samples = readOpenMetrics(text).get(`mcp_troupe_${family}`)?.samples ?? [];
@@ -76,28 +76,28 @@ const quick = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 
 describe('a client that sends its request byte by byte', () => {
   it('is disconnected and counted while sending headers, without delaying other clients', async () => {
-    const there = await gatewayStage({ http: { limits: quick } });
-    const line = await dial(there);
-    line.socket.write(`POST /mcp HTTP/1.1\r\nhost: ${there.url.host}\r\n`);
-    expect(await trickle(there, line, 'x-drop: 1\r\n')).toMatch(/^HTTP\/1\.1 408 /);
-    expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
+    const stage = await gatewayStage({ http: { limits: quick } });
+    const line = await dial(stage);
+    line.socket.write(`POST /mcp HTTP/1.1\r\nhost: ${stage.url.host}\r\n`);
+    expect(await trickle(stage, line, 'x-drop: 1\r\n')).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await counted(stage, 'refusals')).toEqual({ 408: 1 });
   });
 
   it('is disconnected and counted while sending a body without reaching a server', async () => {
-    const there = await gatewayStage({ http: { limits: quick } });
-    const line = await dial(there);
-    line.socket.write(`${head(there, { 'content-length': 10_000 })}{"jsonrpc":"2.0"`);
-    expect(await trickle(there, line, ' ')).toMatch(/^HTTP\/1\.1 408 /);
-    expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
-    expect(there.gateway.callsInFlight).toBe(0);
+    const stage = await gatewayStage({ http: { limits: quick } });
+    const line = await dial(stage);
+    line.socket.write(`${head(stage, { 'content-length': 10_000 })}{"jsonrpc":"2.0"`);
+    expect(await trickle(stage, line, ' ')).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await counted(stage, 'refusals')).toEqual({ 408: 1 });
+    expect(stage.gateway.callsInFlight).toBe(0);
   });
 
   it('is disconnected when it continues after a refusal', async () => {
-    const there = await gatewayStage({ http: { limits: quick } });
-    const line = await dial(there);
-    line.socket.write(head(there, { authorization: 'Bearer none', 'content-length': 10_000 }));
-    expect(await trickle(there, line, ' ')).toMatch(/^HTTP\/1\.1 401 /);
-    expect(await counted(there, 'refusals')).toMatchObject({ 401: 1 });
+    const stage = await gatewayStage({ http: { limits: quick } });
+    const line = await dial(stage);
+    line.socket.write(head(stage, { authorization: 'Bearer none', 'content-length': 10_000 }));
+    expect(await trickle(stage, line, ' ')).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await counted(stage, 'refusals')).toMatchObject({ 401: 1 });
   });
 });
 
@@ -110,14 +110,14 @@ describe('a request over HTTP', () => {
   };
 
   it('may have a body of at most 16 MB, with or without a declared length', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
     const ask = async (bytes: number, isDeclared: boolean): Promise<string> => {
-      const line = await dial(there);
+      const line = await dial(stage);
       const body = ofLength(bytes);
       expect(Buffer.byteLength(body)).toBe(bytes);
       const length = isDeclared ? { 'content-length': bytes } : { 'transfer-encoding': 'chunked' };
-      line.socket.write(head(there, { 'mcp-session-id': session, connection: 'close', ...length }));
+      line.socket.write(head(stage, { 'mcp-session-id': session, connection: 'close', ...length }));
       // Sends no body that is too long: its unread rest could cut the answer short.
       const isTooLong = bytes > maxBody;
       if (isDeclared && !isTooLong) line.socket.write(body);
@@ -129,27 +129,27 @@ describe('a request over HTTP', () => {
       expect(await ask(maxBody, isDeclared)).toBe('HTTP/1.1 200');
       expect(await ask(maxBody + 1, isDeclared)).toBe('HTTP/1.1 413');
     }
-    expect(await counted(there, 'refusals')).toEqual({ 413: 2 });
+    expect(await counted(stage, 'refusals')).toEqual({ 413: 2 });
   });
 
   it('may be nested at most 256 levels deep', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
     const ask = async (levels: number): Promise<number> => {
       // The message and its parameters are two of them.
       const x = `${'['.repeat(levels - 2)}${']'.repeat(levels - 2)}`;
       const body = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":${x}}}`;
-      return (await post(there.url, body, { 'mcp-session-id': session })).status;
+      return (await post(stage.url, body, { 'mcp-session-id': session })).status;
     };
     expect([await ask(256), await ask(257)]).toEqual([200, 400]);
   });
 
   it('may be a batch of at most 64 messages', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
     const ask = async (count: number): Promise<number> => {
       const batch = Array.from({ length: count }, (_, id) => ({ ...ping, id }));
-      const answer = await post(there.url, batch, { 'mcp-session-id': session });
+      const answer = await post(stage.url, batch, { 'mcp-session-id': session });
       await answer.text();
       return answer.status;
     };
@@ -157,18 +157,18 @@ describe('a request over HTTP', () => {
   });
 
   it('may have headers of at most 16 KB', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const ask = async (bytes: number): Promise<string> => {
-      const line = await dial(there);
+      const line = await dial(stage);
       const more = { connection: 'close', 'content-length': 2 };
-      const usual = head(there, { ...more, 'x-long': '' }).length;
-      line.socket.write(`${head(there, { ...more, 'x-long': 'x'.repeat(bytes - usual) })}{}`);
+      const usual = head(stage, { ...more, 'x-long': '' }).length;
+      line.socket.write(`${head(stage, { ...more, 'x-long': 'x'.repeat(bytes - usual) })}{}`);
       return (await line.closed).slice(0, 12);
     };
     expect(await ask(16_000)).toBe('HTTP/1.1 400');
-    expect(await counted(there, 'refusals')).toEqual({});
+    expect(await counted(stage, 'refusals')).toEqual({});
     expect(await ask(16_500)).toBe('HTTP/1.1 431');
-    expect(await counted(there, 'refusals')).toEqual({ 431: 1 });
+    expect(await counted(stage, 'refusals')).toEqual({ 431: 1 });
   });
 });
 
@@ -176,19 +176,19 @@ describe('clients that do not read their responses', () => {
   const megabyte = 'x'.repeat(1_048_576);
   // So that log lines, which are easily made, stand for what may not be dropped.
   const everything = 1_000_000_000;
-  const wantAll = async (there: GatewayStage, session: string): Promise<void> => {
+  const wantAll = async (stage: GatewayStage, session: string): Promise<void> => {
     const message = {
       jsonrpc: '2.0',
       id: 2,
       method: 'logging/setLevel',
       params: { level: 'debug' },
     };
-    await (await post(there.url, message, { 'mcp-session-id': session })).text();
+    await (await post(stage.url, message, { 'mcp-session-id': session })).text();
   };
   /** Opens a stream and reads nothing but its beginning. */
-  const listenWithoutReading = async (there: GatewayStage, session: string): Promise<Line> => {
-    const line = await dial(there);
-    const wanted = head(there, { 'mcp-session-id': session }).replace('POST', 'GET');
+  const listenWithoutReading = async (stage: GatewayStage, session: string): Promise<Line> => {
+    const line = await dial(stage);
+    const wanted = head(stage, { 'mcp-session-id': session }).replace('POST', 'GET');
     line.socket.write(wanted);
     await once(line.socket, 'data');
     line.socket.pause();
@@ -196,36 +196,36 @@ describe('clients that do not read their responses', () => {
   };
 
   it('lose log lines without delaying other clients', async () => {
-    const there = await gatewayStage();
-    const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
-    await wantAll(there, slow);
-    await wantAll(there, quickOne);
-    const unread = await listenWithoutReading(there, slow);
-    const heard = await listen(there.url, quickOne);
+    const stage = await gatewayStage();
+    const [slow, quickOne] = [await openSession(stage.url), await openSession(stage.url)];
+    await wantAll(stage, slow);
+    await wantAll(stage, quickOne);
+    const unread = await listenWithoutReading(stage, slow);
+    const heard = await listen(stage.url, quickOne);
     for (let count = 0; count < 32; count += 1) {
-      there.sessions.of('db').say({ level: 'info', data: `${count} ${megabyte}` });
+      stage.sessions.of('db').say({ level: 'info', data: `${count} ${megabyte}` });
       const { params } = (await heard.next()).value as { params: { data: string } };
       expect(params.data.startsWith(`${count} `)).toBe(true);
     }
-    expect(await counted(there, 'unread_answers')).toEqual({ '': 0 });
+    expect(await counted(stage, 'unread_answers')).toEqual({ '': 0 });
     // A few megabytes are in the sockets of both sides.
-    expect((await counted(there, 'dropped_notes'))['']).toBeGreaterThan(8);
+    expect((await counted(stage, 'dropped_notes'))['']).toBeGreaterThan(8);
     expect(unread.socket.destroyed).toBe(false);
   });
 
   it('still get the response after the lost log lines', async () => {
-    const there = await gatewayStage();
-    const session = await openSession(there.url);
-    const line = await dial(there);
+    const stage = await gatewayStage();
+    const session = await openSession(stage.url);
+    const line = await dial(stage);
     const body = JSON.stringify(call(7));
     const sent = { 'mcp-session-id': session, connection: 'close', 'content-length': body.length };
-    line.socket.write(head(there, sent) + body);
-    const asked = await there.nextCall('db');
-    there.sessions.of('db').say({ level: 'info', data: 'begun' });
+    line.socket.write(head(stage, sent) + body);
+    const asked = await stage.nextCall('db');
+    stage.sessions.of('db').say({ level: 'info', data: 'begun' });
     await once(line.socket, 'data');
     line.socket.pause();
     for (let count = 0; count < 64; count += 1) {
-      there.sessions.of('db').say({ level: 'info', data: megabyte });
+      stage.sessions.of('db').say({ level: 'info', data: megabyte });
       await new Promise(setImmediate);
     }
     asked.answer({ content: [{ type: 'text', text: 'the answer' }] });
@@ -233,27 +233,27 @@ describe('clients that do not read their responses', () => {
     const heard = await line.closed;
     expect(heard).toContain('the answer');
     expect(heard.length).toBeLessThan(24 * megabyte.length);
-    expect((await counted(there, 'dropped_notes'))['']).toBeGreaterThan(40);
+    expect((await counted(stage, 'dropped_notes'))['']).toBeGreaterThan(40);
   });
 
   it('are disconnected beyond the limit, without delaying other clients', async () => {
-    const there = await gatewayStage({
+    const stage = await gatewayStage({
       http: { limits: { noteBytes: everything, unsentBytes: 8_388_608 } },
     });
-    const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
-    await wantAll(there, slow);
-    await wantAll(there, quickOne);
-    const unread = await listenWithoutReading(there, slow);
-    const heard = await listen(there.url, quickOne);
+    const [slow, quickOne] = [await openSession(stage.url), await openSession(stage.url)];
+    await wantAll(stage, slow);
+    await wantAll(stage, quickOne);
+    const unread = await listenWithoutReading(stage, slow);
+    const heard = await listen(stage.url, quickOne);
     for (let count = 0; count < 32; count += 1) {
-      there.sessions.of('db').say({ level: 'info', data: `${count} ${megabyte}` });
+      stage.sessions.of('db').say({ level: 'info', data: `${count} ${megabyte}` });
       const { params } = (await heard.next()).value as { params: { data: string } };
       expect(params.data.startsWith(`${count} `)).toBe(true);
     }
-    expect(await counted(there, 'unread_answers')).toEqual({ '': 1 });
+    expect(await counted(stage, 'unread_answers')).toEqual({ '': 1 });
     unread.socket.resume();
     expect((await unread.closed).length).toBeLessThan(32 * megabyte.length);
-    expect((await post(there.url, ping, { 'mcp-session-id': slow })).status).toBe(200);
+    expect((await post(stage.url, ping, { 'mcp-session-id': slow })).status).toBe(200);
   });
 
   it('stay within the shared limit regardless of their number', async () => {
@@ -262,19 +262,19 @@ describe('clients that do not read their responses', () => {
       unsentBytes: 33_554_432,
       unsentTotalBytes: 33_554_432,
     };
-    const there = await gatewayStage({ http: { limits } });
-    const sessions = await Promise.all([1, 2, 3].map(() => openSession(there.url)));
-    for (const session of sessions) await wantAll(there, session);
-    for (const session of sessions) await listenWithoutReading(there, session);
-    const reader = await openSession(there.url);
-    await wantAll(there, reader);
-    const heard = await listen(there.url, reader);
+    const stage = await gatewayStage({ http: { limits } });
+    const sessions = await Promise.all([1, 2, 3].map(() => openSession(stage.url)));
+    for (const session of sessions) await wantAll(stage, session);
+    for (const session of sessions) await listenWithoutReading(stage, session);
+    const reader = await openSession(stage.url);
+    await wantAll(stage, reader);
+    const heard = await listen(stage.url, reader);
     // None of them alone comes near the bound of one.
     for (let count = 0; count < 26; count += 1) {
-      there.sessions.of('db').say({ level: 'info', data: megabyte });
+      stage.sessions.of('db').say({ level: 'info', data: megabyte });
       await heard.next();
     }
-    const cut = (await counted(there, 'unread_answers'))[''] ?? 0;
+    const cut = (await counted(stage, 'unread_answers'))[''] ?? 0;
     expect(cut).toBeGreaterThanOrEqual(1);
     expect(cut).toBeLessThan(3);
   });
@@ -284,41 +284,41 @@ describe('a legacy client that disappears during a call', () => {
   it.each(['without', 'with'])(
     'loses its session and has its call cancelled (%s progress)',
     async (how) => {
-      const there = await gatewayStage();
-      const session = await openSession(there.url);
-      const line = await dial(there);
+      const stage = await gatewayStage();
+      const session = await openSession(stage.url);
+      const line = await dial(stage);
       const more = how === 'with' ? { _meta: { progressToken: 'p' } } : {};
       const body = JSON.stringify(call(7, more));
       const length = { 'content-length': body.length };
-      line.socket.write(`${head(there, { 'mcp-session-id': session, ...length })}${body}`);
-      const atServer = await there.nextCall('db');
+      line.socket.write(`${head(stage, { 'mcp-session-id': session, ...length })}${body}`);
+      const atServer = await stage.nextCall('db');
       if (how === 'with') {
         atServer.progress({ progress: 1 });
         await once(line.socket, 'data');
       }
       line.socket.destroy();
       // The gateway has noticed when it has answered what was asked later.
-      await post(there.url, ping, { 'mcp-session-id': await openSession(there.url) });
+      await post(stage.url, ping, { 'mcp-session-id': await openSession(stage.url) });
       expect(atServer.isSettled).toBe(false);
-      await there.advance(121_000);
+      await stage.advance(121_000);
       expect(atServer.isSettled).toBe(true);
-      expect(there.gateway.callsInFlight).toBe(0);
-      expect((await post(there.url, ping, { 'mcp-session-id': session })).status).toBe(404);
+      expect(stage.gateway.callsInFlight).toBe(0);
+      expect((await post(stage.url, ping, { 'mcp-session-id': session })).status).toBe(404);
     },
   );
 });
 
 describe('two clients of the same server', () => {
   it('get progress only for their own calls, even with equal ids and tokens', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const ask = async (session: string): Promise<string> => {
       const message = call(7, { _meta: { progressToken: 7 } });
-      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+      return (await post(stage.url, message, { 'mcp-session-id': session })).text();
     };
-    const one = ask(await openSession(there.url));
-    const first = await there.nextCall('db');
-    const other = ask(await openSession(there.url));
-    const second = await there.nextCall('db');
+    const one = ask(await openSession(stage.url));
+    const first = await stage.nextCall('db');
+    const other = ask(await openSession(stage.url));
+    const second = await stage.nextCall('db');
     for (let count = 1; count <= 3; count += 1) {
       first.progress({ progress: count, message: 'of one' });
       second.progress({ progress: count, message: 'of the other' });
@@ -330,17 +330,17 @@ describe('two clients of the same server', () => {
   });
 
   it('receive log lines only if they have a call in progress there or requested logs', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const ask = async (session: string, name: string): Promise<string> => {
       const message = { ...call(7), params: { name } };
-      return (await post(there.url, message, { 'mcp-session-id': session })).text();
+      return (await post(stage.url, message, { 'mcp-session-id': session })).text();
     };
-    const one = ask(await openSession(there.url), 'db__query');
-    const first = await there.nextCall('db');
-    const other = ask(await openSession(there.url), 'web__query');
-    const second = await there.nextCall('web');
-    there.sessions.of('db').say({ level: 'info', data: 'of db' });
-    there.sessions.of('web').say({ level: 'info', data: 'of web' });
+    const one = ask(await openSession(stage.url), 'db__query');
+    const first = await stage.nextCall('db');
+    const other = ask(await openSession(stage.url), 'web__query');
+    const second = await stage.nextCall('web');
+    stage.sessions.of('db').say({ level: 'info', data: 'of db' });
+    stage.sessions.of('web').say({ level: 'info', data: 'of web' });
     first.answer(pong);
     second.answer(pong);
     expect((await one).match(/of db|of web/g)).toEqual(['of db']);

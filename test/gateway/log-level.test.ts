@@ -12,21 +12,21 @@ const setLevel = async ({ url }: GatewayStage, session: string, level: string): 
 
 describe('the log level', () => {
   it("is sent to servers as the most verbose of all clients' levels, even after a reconnect", async () => {
-    const there = await gatewayStage();
-    const level = () => there.sessions.of('db').logLevel;
-    const [one, other] = [await openSession(there.url), await openSession(there.url)];
+    const stage = await gatewayStage();
+    const level = () => stage.sessions.of('db').logLevel;
+    const [one, other] = [await openSession(stage.url), await openSession(stage.url)];
     expect(level()).toBeUndefined();
-    await setLevel(there, one, 'warning');
+    await setLevel(stage, one, 'warning');
     expect(level()).toBe('warning');
-    await setLevel(there, other, 'debug');
+    await setLevel(stage, other, 'debug');
     expect(level()).toBe('debug');
-    await setLevel(there, one, 'error');
+    await setLevel(stage, one, 'error');
     expect(level()).toBe('debug');
-    there.sessions.of('db').fail(crash());
-    await there.advance(60_000);
-    expect(there.sessions.scripts.filter(({ input }) => input.server === 'db')).toHaveLength(2);
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(60_000);
+    expect(stage.sessions.scripts.filter(({ input }) => input.server === 'db')).toHaveLength(2);
     expect(level()).toBe('debug');
-    await fetch(there.url, {
+    await fetch(stage.url, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${'a'.repeat(43)}`, 'mcp-session-id': other },
     });
@@ -34,13 +34,13 @@ describe('the log level', () => {
   });
 
   it('is applied to each client separately', async () => {
-    const there = await gatewayStage();
-    const [one, other] = [await openSession(there.url), await openSession(there.url)];
-    const [loud, quiet] = [await listen(there.url, one), await listen(there.url, other)];
-    await setLevel(there, one, 'debug');
-    await setLevel(there, other, 'error');
-    there.sessions.of('db').say({ level: 'debug', data: 'a detail' });
-    there.sessions.of('db').say({ level: 'error', data: 'broken' });
+    const stage = await gatewayStage();
+    const [one, other] = [await openSession(stage.url), await openSession(stage.url)];
+    const [loud, quiet] = [await listen(stage.url, one), await listen(stage.url, other)];
+    await setLevel(stage, one, 'debug');
+    await setLevel(stage, other, 'error');
+    stage.sessions.of('db').say({ level: 'debug', data: 'a detail' });
+    stage.sessions.of('db').say({ level: 'error', data: 'broken' });
     expect([(await loud.next()).value, (await loud.next()).value]).toMatchObject([
       { params: { data: 'a detail' } },
       { params: { data: 'broken' } },
@@ -49,14 +49,14 @@ describe('the log level', () => {
   });
 
   it('hides lines that only other clients requested', async () => {
-    const there = await gatewayStage();
-    await setLevel(there, await openSession(there.url), 'debug');
-    const session = await openSession(there.url);
+    const stage = await gatewayStage();
+    await setLevel(stage, await openSession(stage.url), 'debug');
+    const session = await openSession(stage.url);
     const message = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'db__query' } };
-    const answer = post(there.url, message, { 'mcp-session-id': session });
-    const call = await there.nextCall('db');
-    there.sessions.of('db').say({ level: 'debug', data: 'a detail' });
-    there.sessions.of('db').say({ level: 'info', data: 'working' });
+    const answer = post(stage.url, message, { 'mcp-session-id': session });
+    const call = await stage.nextCall('db');
+    stage.sessions.of('db').say({ level: 'debug', data: 'a detail' });
+    stage.sessions.of('db').say({ level: 'info', data: 'working' });
     call.answer(pong);
     const text = await (await answer).text();
     expect(text).toContain('working');
@@ -64,18 +64,18 @@ describe('the log level', () => {
   });
 
   it("lasts only as long as a modern client's request", async () => {
-    const there = await stdioStage('modern');
-    const level = () => there.sessions.of('db').logLevel;
+    const stage = await stdioStage('modern');
+    const level = () => stage.sessions.of('db').logLevel;
     const meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': {},
     };
     const call = async (more: object) => {
       const params = { name: 'db__query', arguments: {}, _meta: { ...meta, ...more } };
-      const answer = there.ask('tools/call', params);
-      const made = await there.nextCall('db');
-      there.sessions.of('db').say({ level: 'debug', data: 'a detail' });
-      there.sessions.of('db').say({ level: 'notice', data: 'working' });
+      const answer = stage.ask('tools/call', params);
+      const made = await stage.nextCall('db');
+      stage.sessions.of('db').say({ level: 'debug', data: 'a detail' });
+      stage.sessions.of('db').say({ level: 'notice', data: 'working' });
       return { answer, made };
     };
     const silent = await call({});
@@ -84,9 +84,9 @@ describe('the log level', () => {
     await silent.answer;
     const asking = await call({ 'io.modelcontextprotocol/logLevel': 'info' });
     expect(level()).toBe('info');
-    expect(await there.heard()).toMatchObject({ params: { level: 'notice', data: 'working' } });
+    expect(await stage.heard()).toMatchObject({ params: { level: 'notice', data: 'working' } });
     asking.made.answer(pong);
     await asking.answer;
-    expect(there.gateway.callsInFlight).toBe(0);
+    expect(stage.gateway.callsInFlight).toBe(0);
   });
 });

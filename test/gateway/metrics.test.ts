@@ -16,14 +16,14 @@ async function scrape({ url }: Pick<GatewayStage, 'url'>): Promise<string> {
 
 describe("the gateway's metrics", () => {
   it('are valid OpenMetrics and count calls', async () => {
-    const there = await gatewayStage();
-    readOpenMetrics(await scrape(there));
-    const session = await openSession(there.url);
+    const stage = await gatewayStage();
+    readOpenMetrics(await scrape(stage));
+    const session = await openSession(stage.url);
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'db__query' } };
-    const answer = post(there.url, message, { 'mcp-session-id': session });
-    (await there.nextCall('db')).answer(pong);
+    const answer = post(stage.url, message, { 'mcp-session-id': session });
+    (await stage.nextCall('db')).answer(pong);
     await (await answer).text();
-    const families = readOpenMetrics(await scrape(there));
+    const families = readOpenMetrics(await scrape(stage));
     const samplesOf = (name: string) => families.get(`mcp_troupe_${name}`)?.samples ?? [];
     expect(samplesOf('calls').map(({ labels, value }) => [labels, value])).toEqual([
       [{ server: 'db', code: 'ok' }, 1],
@@ -40,10 +40,10 @@ describe("the gateway's metrics", () => {
   });
 
   it('escape every server name', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const names = ['quo"te', 'back\\slash', 'end\\', 'two\nlines', '\\n', 'a="b",c{}', 'grün', ' '];
-    for (const name of names) there.gateway.metrics.ended(name, 'ok', 10);
-    const calls = readOpenMetrics(await scrape(there)).get('mcp_troupe_calls');
+    for (const name of names) stage.gateway.metrics.ended(name, 'ok', 10);
+    const calls = readOpenMetrics(await scrape(stage)).get('mcp_troupe_calls');
     expect(calls?.samples.map(({ labels }) => labels['server'])).toEqual(names);
   });
 });

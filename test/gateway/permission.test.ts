@@ -24,13 +24,13 @@ interface Form {
 
 /** A client whose person answers forms as the test says. */
 function withPerson(
-  there: GatewayStage,
+  stage: GatewayStage,
   mode: 'auto' | 'legacy',
   asked: Form[],
   answer: () => unknown,
 ): Promise<Client> {
   return connect(
-    there,
+    stage,
     mode,
     (client) => {
       client.setRequestHandler('elicitation/create', async ({ params }) => {
@@ -51,13 +51,13 @@ const denied = {
 
 describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', (mode) => {
   it('asks only the user of the client that made it', async () => {
-    const there = await gatewayStage({ settings: asking });
+    const stage = await gatewayStage({ settings: asking });
     const asked: Form[] = [];
     const overheard: Form[] = [];
-    const one = await withPerson(there, mode, asked, () => decided('allow'));
-    await withPerson(there, mode, overheard, () => decided('deny'));
+    const one = await withPerson(stage, mode, asked, () => decided('allow'));
+    await withPerson(stage, mode, overheard, () => decided('deny'));
     const answer = one.callTool(query);
-    (await there.nextCall('db')).answer(pong);
+    (await stage.nextCall('db')).answer(pong);
     expect(await answer).toMatchObject(pong);
     expect(asked).toMatchObject([
       {
@@ -89,12 +89,12 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     ['allowTool', 1],
     ['allowServer', 1],
   ])('applies the decision %s and prompts %i times in two calls', async (decision, times) => {
-    const there = await gatewayStage({ settings: asking });
+    const stage = await gatewayStage({ settings: asking });
     const asked: Form[] = [];
-    const client = await withPerson(there, mode, asked, () => decided(decision));
+    const client = await withPerson(stage, mode, asked, () => decided(decision));
     for (const _ of [1, 2]) {
       const answer = client.callTool(query);
-      (await there.nextCall('db')).answer(pong);
+      (await stage.nextCall('db')).answer(pong);
       await answer;
     }
     expect(asked).toHaveLength(times);
@@ -106,16 +106,16 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     ['closes the form', { action: 'cancel' }],
     ['gives another answer', decided('always')],
   ])('is never sent when the user %s', async (_what, said) => {
-    const there = await gatewayStage({ settings: asking });
-    const client = await withPerson(there, mode, [], () => said);
+    const stage = await gatewayStage({ settings: asking });
+    const client = await withPerson(stage, mode, [], () => said);
     const result = await client.callTool(query);
     expect(result).toMatchObject(denied);
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 
   it('is denied immediately for a client without forms, with the rule, its file and a remedy', async () => {
-    const there = await gatewayStage({ settings: asking });
-    const client = await connect(there, mode);
+    const stage = await gatewayStage({ settings: asking });
+    const client = await connect(stage, mode);
     const result = await client.callTool(query);
     expect(result).toMatchObject(denied);
     const [{ text } = { text: '' }] = result.content as { text: string }[];
@@ -131,13 +131,13 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
   });
 
   it('is denied when the user takes too long', async () => {
-    const there = await gatewayStage({ settings: asking });
+    const stage = await gatewayStage({ settings: asking });
     let show: () => void = () => undefined;
     const isShown = new Promise<void>((resolve) => {
       show = resolve;
     });
     let answer: (said: unknown) => void = () => undefined;
-    const client = await withPerson(there, mode, [], () => {
+    const client = await withPerson(stage, mode, [], () => {
       show();
       return new Promise((resolve) => {
         answer = resolve;
@@ -145,33 +145,33 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     });
     const result = client.callTool(query);
     await isShown;
-    await there.advance(120_001);
+    await stage.advance(120_001);
     answer(decided('allow'));
     expect(await result).toMatchObject(denied);
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 });
 
 describe('a call whose client disconnects during a permission prompt', () => {
   it('is never sent', async () => {
-    const there = await gatewayStage({ settings: asking });
-    const session = await openSession(there.url, { elicitation: { form: {} } });
+    const stage = await gatewayStage({ settings: asking });
+    const session = await openSession(stage.url, { elicitation: { form: {} } });
     const headers = { 'mcp-session-id': session };
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: query };
-    const answer = await post(there.url, message, headers);
+    const answer = await post(stage.url, message, headers);
     const reader = answer.body?.getReader();
     const { value } = (await reader?.read()) ?? {};
     expect(new TextDecoder().decode(value)).toContain('elicitation/create');
-    await listen(there.url, session);
-    await fetch(there.url, {
+    await listen(stage.url, session);
+    await fetch(stage.url, {
       method: 'DELETE',
       headers: { ...headers, authorization: `Bearer ${'a'.repeat(43)}` },
     });
     while (!(await reader?.read())?.done);
-    await there.settle();
-    expect(there.gateway.callsInFlight).toBe(0);
-    expect(there.gateway.held.size).toBe(0);
-    expect(there.sessions.of('db').calls).toEqual([]);
+    await stage.settle();
+    expect(stage.gateway.callsInFlight).toBe(0);
+    expect(stage.gateway.held.size).toBe(0);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 });
 

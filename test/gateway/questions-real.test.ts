@@ -15,11 +15,11 @@ const program = compiledCli();
 // Starts two processes that each load an SDK, possibly on a busy machine.
 const limit = { timeout: 180_000 };
 
-function place(server = 'late-asking-server.mjs'): Place {
-  const there = createPlace(program);
-  const env = { [there.mark]: '1' };
-  there.writeSettings({ db: { command: process.execPath, args: [fixture(server)], env } });
-  return there;
+function placeWith(server = 'late-asking-server.mjs'): Place {
+  const place = createPlace(program);
+  const env = { [place.mark]: '1' };
+  place.writeSettings({ db: { command: process.execPath, args: [fixture(server)], env } });
+  return place;
 }
 
 type Mode = 'legacy' | 'auto';
@@ -75,9 +75,9 @@ async function join(
 
 describe.each(['legacy', 'auto'] as const)('the only client of the gateway (%s)', (mode) => {
   it('is asked beside its other calls and after a cancelled one', limit, async () => {
-    const there = place();
-    const folders = ['--project', there.folder, '--state-dir', `${there.folder}/state`];
-    const words = [...program.words, 'serve', '--config', there.settings, ...folders];
+    const place = placeWith();
+    const folders = ['--project', place.folder, '--state-dir', `${place.folder}/state`];
+    const words = [...program.words, 'serve', '--config', place.settings, ...folders];
     const launch = { command: process.execPath, args: words, cwd: root, stderr: 'ignore' as const };
     const { asked, text, client, cancelCall } = await join(
       'Ada',
@@ -94,14 +94,14 @@ describe.each(['legacy', 'auto'] as const)('the only client of the gateway (%s)'
     await expect(other).rejects.toThrow();
     expect(asked.toSorted()).toEqual(['after', 'one', 'two']);
     await client.close();
-    await there.isEmpty();
+    await place.isEmpty();
   });
 });
 
 describe.each(['legacy', 'auto'] as const)('two clients of the gateway (%s, legacy)', (first) => {
   it('are never asked for each other', limit, async () => {
-    const there = place();
-    const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+    const place = placeWith();
+    const run = place.start('serve', '--config', place.settings, '--http', '0', '--no-auth');
     const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
     const [ada, bob] = [
       await join('Ada', first, new StreamableHTTPClientTransport(new URL(url))),
@@ -132,8 +132,8 @@ describe.each(['legacy', 'auto'] as const)('two clients of equal name (%s, auto)
     'are never asked for each other, and those of 2026-07-28 not beside other calls',
     limit,
     async () => {
-      const there = place();
-      const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+      const place = placeWith();
+      const run = place.start('serve', '--config', place.settings, '--http', '0', '--no-auth');
       const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
       const [one, other] = [
         await join('Ada', first, new StreamableHTTPClientTransport(new URL(url))),
@@ -162,8 +162,8 @@ describe.each(['legacy', 'auto'] as const)('two clients of equal name (%s, auto)
 
 describe('clients of a server of 2026-07-28 behind the gateway', () => {
   it('answer the questions of their own calls only, side by side', limit, async () => {
-    const there = place('asking-server.mjs');
-    const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+    const place = placeWith('asking-server.mjs');
+    const run = place.start('serve', '--config', place.settings, '--http', '0', '--no-auth');
     const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
     const clients = await Promise.all(
       (['legacy', 'auto', 'legacy'] as const).map((mode, index) =>

@@ -53,11 +53,11 @@ async function ask(
 
 describe.each(['auto', 'legacy'] as const)("a server's question during a call (%s)", (mode) => {
   it('is sent only to the client that made the call', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const asked: unknown[] = [];
     const join = (who: string) =>
       connect(
-        there,
+        stage,
         mode,
         (client) => {
           client.setRequestHandler('elicitation/create', ({ params }) => {
@@ -72,9 +72,9 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
       one.callTool({ name: 'db__query', arguments: { who: 'one' } }),
       other.callTool({ name: 'web__query', arguments: { who: 'other' } }),
     ];
-    const calls = [await there.nextCall('db'), await there.nextCall('web')];
+    const calls = [await stage.nextCall('db'), await stage.nextCall('web')];
     const call = calls.find(({ args }) => args['who'] === 'one');
-    const said = await there.sessions.of('db').ask({ ...form, meta }, call);
+    const said = await stage.sessions.of('db').ask({ ...form, meta }, call);
     expect(said).toEqual({ action: 'accept', content: { table: 'of one' } });
     expect(asked).toMatchObject([['one', 'Which table?', meta]]);
     for (const each of calls) each.answer(pong);
@@ -83,9 +83,9 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
   });
 
   it("may request a message from the client's model", async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const client = await connect(
-      there,
+      stage,
       mode,
       (each) => {
         each.setRequestHandler('sampling/createMessage', () => ({
@@ -97,8 +97,8 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
       { sampling: {} },
     );
     const answer = client.callTool({ name: 'db__query', arguments: {} });
-    const call = await there.nextCall('db');
-    expect(await there.sessions.of('db').ask(model, call)).toMatchObject({
+    const call = await stage.nextCall('db');
+    expect(await stage.sessions.of('db').ask(model, call)).toMatchObject({
       action: 'accept',
       sampling: { model: 'small', content: { type: 'text', text: 'Hello.' } },
     });
@@ -107,11 +107,11 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
   });
 
   it('is declined if the client cannot answer', async () => {
-    const there = await gatewayStage();
-    const client = await connect(there, mode);
+    const stage = await gatewayStage();
+    const client = await connect(stage, mode);
     const answer = client.callTool({ name: 'db__query', arguments: {} });
-    const call = await there.nextCall('db');
-    expect(await there.sessions.of('db').ask(form, call)).toEqual({ action: 'decline' });
+    const call = await stage.nextCall('db');
+    expect(await stage.sessions.of('db').ask(form, call)).toEqual({ action: 'decline' });
     call.answer(pong);
     expect(await answer).toMatchObject(pong);
   });
@@ -119,12 +119,12 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
 
 describe("a question for a client's model during a call", () => {
   it('cancels the call of a client of 2026-07-28 without sampling', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const params = { name: 'db__query', arguments: {}, _meta: envelope({ elicitation: {} }) };
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
-    const answer = post(there.url, message, modernHeaders);
-    const call = await there.nextCall('db');
-    await there.sessions.of('db').ask(model, call);
+    const answer = post(stage.url, message, modernHeaders);
+    const call = await stage.nextCall('db');
+    await stage.sessions.of('db').ask(model, call);
     const response = await answer;
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
@@ -144,11 +144,11 @@ describe("a question for a client's model during a call", () => {
   });
 
   it('is declined for an older client without sampling', async () => {
-    const there = await gatewayStage();
-    const client = await connect(there, 'legacy');
+    const stage = await gatewayStage();
+    const client = await connect(stage, 'legacy');
     const answer = client.callTool({ name: 'db__query', arguments: {} });
-    const call = await there.nextCall('db');
-    expect(await there.sessions.of('db').ask(model, call)).toEqual({ action: 'decline' });
+    const call = await stage.nextCall('db');
+    expect(await stage.sessions.of('db').ask(model, call)).toEqual({ action: 'decline' });
     call.answer(pong);
     expect(await answer).toMatchObject(pong);
   });
@@ -156,18 +156,18 @@ describe("a question for a client's model during a call", () => {
 
 describe('a call that waits for its client', () => {
   const begin = async () => {
-    const there = await gatewayStage();
-    const first = ask(there.url);
-    const call = await there.nextCall('db');
-    const said = there.sessions.of('db').ask(form, call);
+    const stage = await gatewayStage();
+    const first = ask(stage.url);
+    const call = await stage.nextCall('db');
+    const said = stage.sessions.of('db').ask(form, call);
     const { result } = await first;
     const [key = ''] = Object.keys(result?.inputRequests ?? {});
-    return { there, call, said, key, result, requestState: result?.requestState };
+    return { stage, call, said, key, result, requestState: result?.requestState };
   };
   const accepted = { action: 'accept', content: { table: 'users' } };
 
   it('returns the question and continues with the answer', async () => {
-    const { there, call, said, key, result, requestState } = await begin();
+    const { stage, call, said, key, result, requestState } = await begin();
     expect(result).toMatchObject({
       resultType: 'input_required',
       inputRequests: {
@@ -177,30 +177,30 @@ describe('a call that waits for its client', () => {
         },
       },
     });
-    const second = ask(there.url, { requestState, inputResponses: { [key]: accepted } });
+    const second = ask(stage.url, { requestState, inputResponses: { [key]: accepted } });
     expect(await said).toEqual(accepted);
     call.answer(pong);
     expect((await second).result).toMatchObject({ resultType: 'complete', ...pong });
-    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(stage.sessions.of('db').calls).toHaveLength(1);
   });
 
   it('repeats an unanswered question', async () => {
-    const { there, call, said, key, requestState } = await begin();
-    const again = await ask(there.url, { requestState, inputResponses: { other: accepted } });
+    const { stage, call, said, key, requestState } = await begin();
+    const again = await ask(stage.url, { requestState, inputResponses: { other: accepted } });
     expect(again.result?.inputRequests?.[key]).toBeDefined();
     const state = again.result?.requestState;
     expect(state).not.toBe(requestState);
-    const last = ask(there.url, { requestState: state, inputResponses: { [key]: accepted } });
+    const last = ask(stage.url, { requestState: state, inputResponses: { [key]: accepted } });
     expect(await said).toEqual(accepted);
     call.answer(pong);
     expect((await last).result).toMatchObject(pong);
   });
 
   it('continues only with its own state and for the same tool', async () => {
-    const { there, call, said, key, requestState = '' } = await begin();
+    const { stage, call, said, key, requestState = '' } = await begin();
     const inputResponses = { [key]: accepted };
     for (const state of [`${requestState}x`, 'troupe-call:AAAAAAAAAAAAAAAAAAAAAA']) {
-      const { error } = await ask(there.url, { requestState: state, inputResponses });
+      const { error } = await ask(stage.url, { requestState: state, inputResponses });
       expect(error).toMatchObject({ code: -32_602, data: { reason: 'invalid_request_state' } });
     }
     const params = {
@@ -210,18 +210,18 @@ describe('a call that waits for its client', () => {
       inputResponses,
     };
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
-    const response = await post(there.url, message, { ...modernHeaders, 'mcp-name': 'web__query' });
+    const response = await post(stage.url, message, { ...modernHeaders, 'mcp-name': 'web__query' });
     expect(await response.json()).toMatchObject({ error: { code: -32_602 } });
     expect(call.isSettled).toBe(false);
-    const last = ask(there.url, { requestState, inputResponses });
+    const last = ask(stage.url, { requestState, inputResponses });
     expect(await said).toEqual(accepted);
     call.answer(pong);
     await last;
   });
 
   it('ends when its client does not return', async () => {
-    const { there, call, said } = await begin();
-    await there.advance(601_000);
+    const { stage, call, said } = await begin();
+    await stage.advance(601_000);
     expect((await said)?.action).toBe('cancel');
     expect(call.isSettled).toBe(true);
   });

@@ -10,39 +10,39 @@ const acknowledged = 'notifications/subscriptions/acknowledged';
 
 describe('a modern client that listens over stdio', () => {
   const listening = async () => {
-    const there = await stdioStage('modern');
-    const watched = (): readonly string[] => there.sessions.of('db').watched;
+    const stage = await stdioStage('modern');
+    const watched = (): readonly string[] => stage.sessions.of('db').watched;
     const listen = async (id: number, ...resourceSubscriptions: readonly string[]) => {
-      there.begin(id, 'subscriptions/listen', { notifications: { resourceSubscriptions } });
-      expect(await there.heard()).toMatchObject({ method: acknowledged });
-      await there.settle();
+      stage.begin(id, 'subscriptions/listen', { notifications: { resourceSubscriptions } });
+      expect(await stage.heard()).toMatchObject({ method: acknowledged });
+      await stage.settle();
     };
     /** Whatever was said before has been taken in when a later request is answered. */
     const stopListening = async (requestId: number): Promise<void> => {
-      there.notify('notifications/cancelled', { requestId });
-      await there.ask('tools/list');
+      stage.notify('notifications/cancelled', { requestId });
+      await stage.ask('tools/list');
     };
-    return { there, watched, listen, stopListening };
+    return { stage, watched, listen, stopListening };
   };
 
   it('subscribes on the server to exactly the resources it names', async () => {
-    const { there, watched, listen } = await listening();
+    const { stage, watched, listen } = await listening();
     await listen(1, all, 'note://nowhere');
     expect(watched()).toEqual(['note://all']);
-    there.sessions.of('db').update('note://1');
-    there.sessions.of('db').update('note://all');
-    expect(await there.heard()).toMatchObject({
+    stage.sessions.of('db').update('note://1');
+    stage.sessions.of('db').update('note://all');
+    expect(await stage.heard()).toMatchObject({
       method: updated,
       params: { uri: all, _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } },
     });
   });
 
   it("gets updates for each stream's own resources and unsubscribes when the last stream ends", async () => {
-    const { there, watched, listen, stopListening } = await listening();
+    const { stage, watched, listen, stopListening } = await listening();
     await listen(1, all);
     await listen(2, all, one);
-    there.sessions.of('db').update('note://all');
-    const both = [await there.heard(), await there.heard()];
+    stage.sessions.of('db').update('note://all');
+    const both = [await stage.heard(), await stage.heard()];
     expect(both.map(({ params }) => params?.['_meta'])).toEqual([
       { 'io.modelcontextprotocol/subscriptionId': 1 },
       { 'io.modelcontextprotocol/subscriptionId': 2 },
@@ -54,31 +54,31 @@ describe('a modern client that listens over stdio', () => {
   });
 
   it('leaves no subscription behind when it disconnects', async () => {
-    const { there, watched, listen } = await listening();
+    const { stage, watched, listen } = await listening();
     await listen(1, all);
-    await there.leave();
+    await stage.leave();
     expect(watched()).toEqual([]);
   });
 
   it('still receives updates after its server reconnects', async () => {
-    const { there, watched, listen } = await listening();
+    const { stage, watched, listen } = await listening();
     await listen(1, all);
-    there.sessions.of('db').fail(crash());
-    await there.advance(60_000);
-    expect(there.sessions.scripts.filter(({ input }) => input.server === 'db')).toHaveLength(2);
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(60_000);
+    expect(stage.sessions.scripts.filter(({ input }) => input.server === 'db')).toHaveLength(2);
     expect(watched()).toEqual(['note://all']);
-    there.sessions.of('db').update('note://all');
-    expect(await there.heard()).toMatchObject({ method: updated, params: { uri: all } });
+    stage.sessions.of('db').update('note://all');
+    expect(await stage.heard()).toMatchObject({ method: updated, params: { uri: all } });
   });
 });
 
 describe('modern clients that listen over HTTP', () => {
   it('share one subscription, which survives a reconnect and ends with the last client', async () => {
-    const there = await gatewayStage();
+    const stage = await gatewayStage();
     const ends: (() => void)[] = [];
     const nextEnd = () => new Promise<void>((resolve) => void ends.push(resolve));
-    const subscribe = there.troupe.subscribe.bind(there.troupe);
-    there.troupe.subscribe = (server, uri) => {
+    const subscribe = stage.troupe.subscribe.bind(stage.troupe);
+    stage.troupe.subscribe = (server, uri) => {
       const end = subscribe(server, uri);
       return () => {
         end();
@@ -89,7 +89,7 @@ describe('modern clients that listen over HTTP', () => {
     let tell: () => void = () => undefined;
     const clients = await Promise.all(
       heard.map((list) =>
-        connect(there, 'auto', (client) => {
+        connect(stage, 'auto', (client) => {
           client.setNotificationHandler(updated, ({ params }) => {
             list.push(params.uri);
             tell();
@@ -102,26 +102,26 @@ describe('modern clients that listen over HTTP', () => {
         client.listen({ resourceSubscriptions: at === 0 ? [all] : [all, one] }),
       ),
     );
-    expect(there.sessions.of('db').watched.toSorted()).toEqual(['note://1', 'note://all']);
-    there.sessions.of('db').fail(crash());
-    await there.advance(60_000);
-    expect(there.sessions.of('db').watched.toSorted()).toEqual(['note://1', 'note://all']);
+    expect(stage.sessions.of('db').watched.toSorted()).toEqual(['note://1', 'note://all']);
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(60_000);
+    expect(stage.sessions.of('db').watched.toSorted()).toEqual(['note://1', 'note://all']);
     const told = new Promise<void>((resolve) => {
       tell = () => {
         if (heard.flat().length === 3) resolve();
       };
     });
-    there.sessions.of('db').update('note://all');
-    there.sessions.of('db').update('note://1');
+    stage.sessions.of('db').update('note://all');
+    stage.sessions.of('db').update('note://1');
     await told;
     expect(heard).toEqual([[all], [all, one]]);
     const ended = [nextEnd(), nextEnd()];
     await second?.close();
     await Promise.all(ended);
-    expect(there.sessions.of('db').watched).toEqual(['note://all']);
+    expect(stage.sessions.of('db').watched).toEqual(['note://all']);
     const last = nextEnd();
     await first?.close();
     await last;
-    expect(there.sessions.of('db').watched).toEqual([]);
+    expect(stage.sessions.of('db').watched).toEqual([]);
   });
 });

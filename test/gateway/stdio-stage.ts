@@ -44,10 +44,10 @@ export async function stdioStage(
   era: 'legacy' | 'modern',
   { limits, ...options }: GatewayStageOptions & { readonly limits?: Partial<OutboxLimits> } = {},
 ): Promise<StdioStage> {
-  const there = await gatewayStage(options);
+  const stage = await gatewayStage(options);
   const [stdin, stdout] = [new PassThrough(), new PassThrough()];
   let isUnread = false;
-  const face = startStdioGateway(there.gateway, {
+  const face = startStdioGateway(stage.gateway, {
     stdin,
     stdout,
     onUnread: () => {
@@ -91,7 +91,7 @@ export async function stdioStage(
       clientInfo: { name: 'lines', version: '1' },
     });
   return {
-    ...there,
+    ...stage,
     ask,
     begin,
     notify: (method, params) => write({ method, params }),

@@ -59,10 +59,10 @@ function read<Item>(kind: ListKind<Item>, ...items: readonly unknown[]): readonl
   });
 }
 
-function announcing(there: Stage): void {
-  there.tools.set('db', read(toolKind, { ...announced, ...execution }, forApp) as ListedTool[]);
-  there.sessions.of('db').notify();
-  there.sessions.of('db').offer({
+function announcing(stage: Stage): void {
+  stage.tools.set('db', read(toolKind, { ...announced, ...execution }, forApp) as ListedTool[]);
+  stage.sessions.of('db').notify();
+  stage.sessions.of('db').offer({
     resources: read(resourceKind, ...lists.resources),
     resourceTemplates: read(templateKind, ...lists.resourceTemplates),
     prompts: read(promptKind, ...lists.prompts),
@@ -111,20 +111,20 @@ describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era)
   const migrate = { ...announced, ...(era === 'legacy' && execution) };
 
   it('content of an unknown type and with unknown keys is the result of the call', async () => {
-    const there = await gatewayStage();
-    const ask = await asker(there, era);
+    const stage = await gatewayStage();
+    const ask = await asker(stage, era);
     const answer = ask('tools/call', { name: 'db__query', arguments: {} });
     const content = [
       { type: 'hologram', points: [1, 2], _meta: { a: 1 } },
       { type: 'text', text: 'beside it', tone: 'dry' },
     ];
-    (await there.nextCall('db')).answer({ content, extent: 3 });
+    (await stage.nextCall('db')).answer({ content, extent: 3 });
     expect(await answer).toMatchObject({ id: 7, result: { content, extent: 3 } });
   });
 
   it('the lists of one server are what it announced', async () => {
-    const there = await gatewayStage({ only: 'db', prepare: announcing });
-    const ask = await asker(there, era);
+    const stage = await gatewayStage({ only: 'db', prepare: announcing });
+    const ask = await asker(stage, era);
     expect(await ask('tools/list')).toMatchObject({ result: { tools: [migrate] } });
     expect(await ask('resources/list')).toMatchObject({
       result: { resources: lists.resources },
@@ -136,8 +136,8 @@ describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era)
   });
 
   it('the lists of all servers keep everything but names and unprintable characters', async () => {
-    const there = await gatewayStage({ prepare: announcing });
-    const ask = await asker(there, era);
+    const stage = await gatewayStage({ prepare: announcing });
+    const ask = await asker(stage, era);
     const { result } = (await ask('tools/list')) as { result: { tools: { name: string }[] } };
     const { title: _title, description: _text, inputSchema: _schema, ...kept } = migrate;
     expect(result.tools.find(({ name }) => name === 'db__migrate')).toMatchObject({
@@ -157,29 +157,29 @@ describe.each(['legacy', 'modern'] as const)('for a client of the %s era', (era)
   });
 
   it("an app's own tools are listed for hosts that render apps, and callable for all", async () => {
-    const there = await gatewayStage({ only: 'db', prepare: announcing });
-    const host = await asker(there, era, { extensions: { 'io.modelcontextprotocol/ui': {} } });
+    const stage = await gatewayStage({ only: 'db', prepare: announcing });
+    const host = await asker(stage, era, { extensions: { 'io.modelcontextprotocol/ui': {} } });
     expect(await host('tools/list')).toMatchObject({ result: { tools: [migrate, forApp] } });
-    const ask = await asker(there, era);
+    const ask = await asker(stage, era);
     const answer = ask('tools/call', { name: 'refresh', arguments: {} });
-    (await there.nextCall('db')).answer(pong);
+    (await stage.nextCall('db')).answer(pong);
     expect(await answer).toMatchObject({ result: pong });
   });
 
   it('a description is cut where a policy says so, and the log tells', async () => {
     const db = { command: 'db', policy: { catalog: { descriptionMaxLength: 100 } } };
     const settings = { mcpServers: { db } };
-    const there = await gatewayStage({ only: 'db', settings, prepare: announcing });
-    const ask = await asker(there, era);
+    const stage = await gatewayStage({ only: 'db', settings, prepare: announcing });
+    const ask = await asker(stage, era);
     const { result } = (await ask('tools/list')) as {
       result: { tools: { description: string }[] };
     };
     expect(result.tools[0]?.description).toHaveLength(100);
-    expect(there.troupe.tools()[0]).toMatchObject({ isCut: true });
-    expect(there.troupe.status('db')?.toolNotes).toEqual([
+    expect(stage.troupe.tools()[0]).toMatchObject({ isCut: true });
+    expect(stage.troupe.status('db')?.toolNotes).toEqual([
       expect.stringContaining('of 1 of its tools are cut (migrate); see catalog.descriptionMax'),
     ]);
-    expect(there.troupe.logs('db')?.map(({ line }) => line)).toContainEqual(
+    expect(stage.troupe.logs('db')?.map(({ line }) => line)).toContainEqual(
       expect.stringContaining('the descriptions of 1 of its tools are cut'),
     );
   });
@@ -199,31 +199,31 @@ async function numbersStage(
   options: Parameters<typeof gatewayStage>[0] = {},
 ) {
   if (way === 'stdio') {
-    const there = await stdioStage(era, options);
+    const stage = await stdioStage(era, options);
     return {
-      there,
-      ask: (method: string, params?: Fields) => there.ask(method, params),
-      heard: async () => writeJson(await there.heard()),
+      stage,
+      ask: (method: string, params?: Fields) => stage.ask(method, params),
+      heard: async () => writeJson(await stage.heard()),
     };
   }
-  const there = await gatewayStage(options);
+  const stage = await gatewayStage(options);
   const news: string[] = [];
-  const ask = await asker(there, era, {}, news);
-  return { there, ask, heard: () => Promise.resolve(news.shift()) };
+  const ask = await asker(stage, era, {}, news);
+  return { stage, ask, heard: () => Promise.resolve(news.shift()) };
 }
 
 describe.each(ways)('for a client of the $era era over $way', (way) => {
   const runs = { numRuns: 40 };
 
   it('the numbers of arguments, metadata and results are those that were written', async () => {
-    const { there, ask } = await numbersStage(way);
+    const { stage, ask } = await numbersStage(way);
     const isSame = fc.asyncProperty(objectText, jsonText, async (given, result) => {
       const answer = ask('tools/call', {
         name: 'db__query',
         arguments: parseJson(given) as Fields,
         _meta: parseJson('{"tenant":1.10}'),
       });
-      const call = await there.nextCall('db');
+      const call = await stage.nextCall('db');
       expect(writeJson(call.args)).toBe(given);
       expect(writeJson((call as unknown as { options: { meta: Fields } }).options.meta)).toContain(
         '"tenant":1.10',
@@ -244,7 +244,7 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
   it.each([{}, { only: 'db' }])(
     'the numbers of lists are those that were written: %j',
     async (options) => {
-      const prepare = (there: Stage): void => {
+      const prepare = (stage: Stage): void => {
         const item = parseJson(`{
         "name":"one", "uri":"note://one", "size":1.0, "uriTemplate":"note://{a}",
         "inputSchema":{"type":"object","maximum":9223372036854775807,"properties":{"a":${exact}}},
@@ -252,9 +252,9 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
         "annotations":{"priority":1.0,"x":${exact}}, "arguments":[{"name":"a","x":1.0,"y":${exact}}],
         "_meta":${exact}, "x-more":1.0, "x-most":${exact}
       }`);
-        there.tools.set('db', read(toolKind, item) as ListedTool[]);
-        there.sessions.of('db').notify();
-        there.sessions.of('db').offer({
+        stage.tools.set('db', read(toolKind, item) as ListedTool[]);
+        stage.sessions.of('db').notify();
+        stage.sessions.of('db').offer({
           resources: read(resourceKind, item),
           resourceTemplates: read(templateKind, item),
           prompts: read(promptKind, item),
@@ -277,7 +277,7 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
   );
 
   it('the numbers of resources, prompts and completions are those that were written', async () => {
-    const { there, ask } = await numbersStage(way);
+    const { stage, ask } = await numbersStage(way);
     const ends = `"x-one":1.0,"_meta":{"one":1.0,"all":${exact}`;
     for (const [method, params, parts] of [
       [
@@ -299,23 +299,23 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
       ],
     ] as const) {
       const answer = ask(method, params);
-      (await there.nextCall('db')).answer(parseJson(`{${parts.join()},${ends}}}`) as Fields);
+      (await stage.nextCall('db')).answer(parseJson(`{${parts.join()},${ends}}}`) as Fields);
       const line = writeJson(await answer).replaceAll('troupe://db/', '');
       for (const part of [...parts, ends]) expect(line).toContain(part);
     }
   });
 
   it('the numbers of progress and log lines are those that were written', async () => {
-    const { there, ask, heard } = await numbersStage(way);
+    const { stage, ask, heard } = await numbersStage(way);
     const level = { 'io.modelcontextprotocol/logLevel': 'debug' };
     const answer = ask('tools/call', {
       name: 'db__query',
       _meta: { progressToken: 'a', ...level },
     });
-    const call = await there.nextCall('db');
+    const call = await stage.nextCall('db');
     const progress = parseJson('{"progress":1.0,"total":2.0}') as { progress: number };
     call.progress(progress);
-    there.sessions.of('db').say(parseJson(`{"level":"info","data":${exact}}`) as Fields);
+    stage.sessions.of('db').say(parseJson(`{"level":"info","data":${exact}}`) as Fields);
     call.answer(pong);
     await answer;
     expect(await heard()).toContain('"progress":1.0,"total":2.0');
@@ -324,9 +324,9 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
 
   it('the numbers of an error and of a call in the background are those that were written', async () => {
     const db = { command: 'db', policy: { call: { backgroundAfterMs: 1_000 } } };
-    const { there, ask } = await numbersStage(way, { settings: { mcpServers: { db } } });
+    const { stage, ask } = await numbersStage(way, { settings: { mcpServers: { db } } });
     const got = ask('prompts/get', { name: 'db__greet' });
-    (await there.nextCall('db')).fail({
+    (await stage.nextCall('db')).fail({
       reason: 'serverError',
       written: true,
       message: 'no',
@@ -335,8 +335,8 @@ describe.each(ways)('for a client of the $era era over $way', (way) => {
     });
     expect(writeJson(await got)).toContain(`"data":{"one":1.0,"all":${exact}`);
     const parked = ask('tools/call', { name: 'db__query' });
-    const call = await there.nextCall('db');
-    await there.advance(1_000);
+    const call = await stage.nextCall('db');
+    await stage.advance(1_000);
     const { result } = (await parked) as { result: { _meta: Record<string, string> } };
     call.answer(parseJson(`{"content":[],"structuredContent":${exact},"one":1.0}`) as Fields);
     const args = { id: result._meta['mcp-troupe/background'] };

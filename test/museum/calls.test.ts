@@ -184,14 +184,14 @@ describe('the metadata of a call', () => {
     'Two clients of one gateway used the same progress token; one received the progress of the other.',
     'may have the token and id of another client: each receives its own progress',
     async () => {
-      const there = await gatewayStage();
-      const sessions = [await openSession(there.url), await openSession(there.url)];
+      const stage = await gatewayStage();
+      const sessions = [await openSession(stage.url), await openSession(stage.url)];
       const params = { name: 'db__query', arguments: {}, _meta: { progressToken: 1 } };
       const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
       const begun = [];
       for (const session of sessions) {
-        const answer = post(there.url, message, { 'mcp-session-id': session });
-        begun.push({ answer, call: await there.nextCall('db') });
+        const answer = post(stage.url, message, { 'mcp-session-id': session });
+        begun.push({ answer, call: await stage.nextCall('db') });
       }
       for (const [at, { call }] of begun.entries()) call.progress({ progress: at + 1 });
       for (const { call } of begun) call.answer(pong);

@@ -13,10 +13,10 @@ import type { InspectionSource } from '../../src/domain/host/inspection.ts';
 import { JournalWriter, journalOf } from '../../src/recorder/journal.ts';
 import { openJournal } from '../../visualizations/server/replay-source.ts';
 import { temporaryFolder } from '../cli/run-cli.ts';
-import { type Stage, servers, stage } from '../runtime/stage.ts';
+import { type Stage, servers, stageOf } from '../runtime/stage.ts';
 
 interface Written {
-  readonly there: Stage;
+  readonly stage: Stage;
   readonly source: InspectionSource;
   readonly file: string;
   readonly faults: string[];
@@ -28,11 +28,11 @@ async function writing(
   more: { readonly file?: string; readonly maxBytes?: number; readonly files?: number } = {},
   records = 100_000,
 ): Promise<Written> {
-  const there = await stage({ settings: servers({ db: 'srv' }), record: { records } });
+  const stage = await stageOf({ settings: servers({ db: 'srv' }), record: { records } });
   const faults: string[] = [];
   const errors: unknown[] = [];
   const file = path.join(temporaryFolder(), 'journal', 'db.ndjson');
-  const source = there.troupe.inspection;
+  const source = stage.troupe.inspection;
   const writer = new JournalWriter(source, {
     file,
     ...more,
@@ -41,12 +41,12 @@ async function writing(
       errors.push(error);
     },
   });
-  return { there, source, file: more.file ?? file, faults, errors, writer };
+  return { stage, source, file: more.file ?? file, faults, errors, writer };
 }
 
-async function restart({ there }: Written): Promise<void> {
-  there.troupe.send({ type: 'server.restart', server: 'db' });
-  await there.settle();
+async function restart({ stage }: Written): Promise<void> {
+  stage.troupe.send({ type: 'server.restart', server: 'db' });
+  await stage.settle();
   // The writer is woken once whatever happened is over.
   await new Promise(setImmediate);
 }
@@ -135,12 +135,12 @@ describe('a journal', () => {
 
   it('starts a new file with the current state when it falls behind the ring', async () => {
     const written = await writing({}, 50);
-    const { there, source, file, writer } = written;
+    const { stage, source, file, writer } = written;
     await restart(written);
     // Far more than the ring holds, before the writer hears of any.
     for (let count = 0; count < 10; count += 1) {
-      there.troupe.send({ type: 'server.restart', server: 'db' });
-      await there.settle();
+      stage.troupe.send({ type: 'server.restart', server: 'db' });
+      await stage.settle();
     }
     await writer.close();
     const replay = await openJournal(file);
@@ -159,8 +159,8 @@ describe('a journal', () => {
     expect(written.faults).toEqual([
       expect.stringContaining(`The journal ${file} cannot be written`),
     ]);
-    expect(written.there.stateOf('db')).toBe('ready');
-    expect(written.there.errors).toEqual([]);
+    expect(written.stage.stateOf('db')).toBe('ready');
+    expect(written.stage.errors).toEqual([]);
     expect(written.source.last).toBeGreaterThan(50);
   });
 
@@ -178,13 +178,13 @@ describe('a journal', () => {
 
 describe('a journal that is saved more slowly than the ring advances', () => {
   it('ends where unsent records are dropped', async () => {
-    const { there, source, file, writer } = await writing({}, 50);
+    const { stage, source, file, writer } = await writing({}, 50);
     await writer.close();
     const pieces = journalOf(source);
     const head = pieces.next().value as string;
     while (source.first <= 100) {
-      there.troupe.send({ type: 'server.restart', server: 'db' });
-      await there.settle();
+      stage.troupe.send({ type: 'server.restart', server: 'db' });
+      await stage.settle();
     }
     writeFileSync(file, [head, ...pieces].join(''));
     const saved = await openJournal(file);

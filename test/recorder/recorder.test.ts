@@ -20,7 +20,7 @@ import { edgeOf } from '../../src/recorder/chart-names.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { crash, failure, servers, stage } from '../runtime/stage.ts';
+import { crash, failure, servers, stageOf } from '../runtime/stage.ts';
 import { statusOf } from '../visualizations/samples.ts';
 
 const visualizations = new URL('../../visualizations/charts/', import.meta.url);
@@ -60,8 +60,8 @@ describe('records', () => {
   });
 
   it('describe every startup step', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }), record: true });
-    const { inspection } = there.troupe;
+    const stage = await stageOf({ settings: servers({ db: 'srv' }), record: true });
+    const { inspection } = stage.troupe;
     const { actors = [] } = inspection.picture() ?? {};
     const db = actors.find(({ id }) => id === 'db.0');
     const session = actors.find(({ parent }) => parent === db?.actor);
@@ -110,12 +110,12 @@ describe('records', () => {
   });
 
   it('include fired timers, ignored events and removed servers', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }), record: true });
-    const { inspection } = there.troupe;
-    there.sessions.of('db').fail(crash());
-    await there.settle();
-    const backoff = there.troupe.status('db')?.nextAttemptAt ?? '';
-    await there.advance(Date.parse(backoff) - there.clock.wallNow());
+    const stage = await stageOf({ settings: servers({ db: 'srv' }), record: true });
+    const { inspection } = stage.troupe;
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
+    const backoff = stage.troupe.status('db')?.nextAttemptAt ?? '';
+    await stage.advance(Date.parse(backoff) - stage.clock.wallNow());
     const fired = recordersOf(inspection.records(1, 10_000), 'timerEnd');
     expect(fired).toContainEqual(
       expect.objectContaining({
@@ -123,12 +123,12 @@ describe('records', () => {
         id: 'xstate.after.reconnectBackoff.server.connection.parked.backingOff.retrying',
       }),
     );
-    there.actorOf('db').send({ type: 'slot.granted' });
+    stage.actorOf('db').send({ type: 'slot.granted' });
     expect(inspection.records(1, 10_000)).toContainEqual(
       expect.objectContaining({ kind: 'ignored', type: 'slot.granted' }),
     );
-    await there.apply(servers({}));
-    await there.advance(1_000);
+    await stage.apply(servers({}));
+    await stage.advance(1_000);
     expect(inspection.records(1, 10_000)).toContainEqual(
       expect.objectContaining({ kind: 'gone', server: 'db' }),
     );
@@ -136,7 +136,7 @@ describe('records', () => {
   });
 
   it('contain only listed fields, redacted and bounded', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({
         db: {
           command: 'srv',
@@ -146,10 +146,10 @@ describe('records', () => {
       }),
       record: true,
     });
-    const { inspection } = there.troupe;
+    const { inspection } = stage.troupe;
     const message = `Bearer hunter2-bearer \u001b[31mred\u202e ${'long '.repeat(100)}`;
-    there.sessions.of('db').fail(failure('crashed', { message, stderrTail: [message] }));
-    await there.settle();
+    stage.sessions.of('db').fail(failure('crashed', { message, stderrTail: [message] }));
+    await stage.settle();
     const db = inspection.picture()?.actors.find(({ server }) => server === 'db')?.actor ?? '';
     const { lastError } = (inspection.context(db) ?? {}) as { lastError?: { message: string } };
     expect(lastError?.message).toMatch(/^Bearer \[redacted\] red long /u);

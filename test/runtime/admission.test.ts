@@ -2,84 +2,84 @@ import { describe, expect, it } from 'vitest';
 import type { HostEvent } from '../../src/domain/host/event.ts';
 import type { StepKind } from '../../src/domain/plan.ts';
 import { projectFile } from '../../src/testing/scripted-troupe.ts';
-import { call, type Stage, servers, stage, thrownBy, watch } from './stage.ts';
+import { call, type Stage, servers, stageOf, thrownBy, watch } from './stage.ts';
 
 const db = servers({ db: 'srv' });
 
-async function tell(there: Stage, event: HostEvent): Promise<void> {
-  there.troupe.send(event);
-  await there.settle();
+async function tell(stage: Stage, event: HostEvent): Promise<void> {
+  stage.troupe.send(event);
+  await stage.settle();
 }
 
 async function writeProject(
-  there: Stage,
+  stage: Stage,
   content: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  there.files.write(projectFile, content);
-  await there.advance(300);
+  stage.files.write(projectFile, content);
+  await stage.advance(300);
 }
 
-const fingerprintNow = (there: Stage): string => there.troupe.approvals()[0]?.fingerprint ?? '';
+const fingerprintNow = (stage: Stage): string => stage.troupe.approvals()[0]?.fingerprint ?? '';
 
 describe('a server from a project folder', () => {
   it('emits approval.needed after every pass until it is approved', async () => {
-    const there = await stage({ projectSettings: db });
+    const stage = await stageOf({ projectSettings: db });
     const asked: unknown[] = [];
-    there.troupe.on('approval.needed', (event) => asked.push(event));
-    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
-    expect(there.sessions.scripts).toHaveLength(0);
-    there.troupe.send({ type: 'system.woke' });
-    await there.apply(servers({ other: 'another' }));
-    const first = { server: 'db', fingerprint: fingerprintNow(there) };
+    stage.troupe.on('approval.needed', (event) => asked.push(event));
+    expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(stage.sessions.scripts).toHaveLength(0);
+    stage.troupe.send({ type: 'system.woke' });
+    await stage.apply(servers({ other: 'another' }));
+    const first = { server: 'db', fingerprint: fingerprintNow(stage) };
     expect(asked).toEqual([first, first]);
-    await writeProject(there, servers({ db: 'newer' }));
-    const second = { server: 'db', fingerprint: fingerprintNow(there) };
+    await writeProject(stage, servers({ db: 'newer' }));
+    const second = { server: 'db', fingerprint: fingerprintNow(stage) };
     expect(second).not.toEqual(first);
     expect(asked.slice(2)).not.toContainEqual(first);
     expect(asked.at(-1)).toEqual(second);
     const count = asked.length;
-    there.troupe.send({ type: 'approval.reject', server: 'db' });
-    there.troupe.send({ type: 'system.woke' });
+    stage.troupe.send({ type: 'approval.reject', server: 'db' });
+    stage.troupe.send({ type: 'system.woke' });
     expect(asked).toHaveLength(count);
   });
 
   it('does not start before approval, whatever demands it', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       projectSettings: servers({ db: { command: 'srv', startup: 'lazy' } }),
     });
     for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
-      await tell(there, { type, server: 'db' });
+      await tell(stage, { type, server: 'db' });
     }
-    await tell(there, { type: 'settings.reload' });
-    await tell(there, { type: 'system.woke' });
+    await tell(stage, { type: 'settings.reload' });
+    await tell(stage, { type: 'system.woke' });
     const refused = [
-      call(there, 'db'),
-      watch(there.troupe.callTool('mcp__db__query')),
-      watch(there.troupe.restartAndWait('db')),
+      call(stage, 'db'),
+      watch(stage.troupe.callTool('mcp__db__query')),
+      watch(stage.troupe.restartAndWait('db')),
     ];
-    await writeProject(there, servers({ db: 'newer' }));
-    await tell(there, { type: 'approval.reject', server: 'db' });
-    await tell(there, { type: 'server.start', server: 'db' });
-    refused.push(call(there, 'db'));
-    await there.settle();
+    await writeProject(stage, servers({ db: 'newer' }));
+    await tell(stage, { type: 'approval.reject', server: 'db' });
+    await tell(stage, { type: 'server.start', server: 'db' });
+    refused.push(call(stage, 'db'));
+    await stage.settle();
     expect(refused.map(({ error }) => error?.code)).toEqual([
       'PENDING_APPROVAL',
       'PENDING_APPROVAL',
       'PENDING_APPROVAL',
       'REJECTED',
     ]);
-    expect(there.sessions.scripts).toEqual([]);
+    expect(stage.sessions.scripts).toEqual([]);
   });
 
   it("shows what would run, with the folder's own values and unresolved references", async () => {
-    const there = await stage({
+    const stage = await stageOf({
       projectSettings: servers({
         db: { command: 'srv', args: ['--fast'], env: { MODE: 'fast' } },
         web: { url: 'https://example.test/mcp', headers: { Authorization: 'Bearer ${HUNTER}' } },
       }),
       settings: servers({ own: 'srv' }),
     });
-    const requests = there.troupe.approvals();
+    const requests = stage.troupe.approvals();
     expect(requests).toMatchObject([
       {
         server: 'db',
@@ -106,7 +106,7 @@ describe('a server from a project folder', () => {
   });
 
   it("hides possible secrets from the user's own settings", async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({
         db: {
           command: 'srv',
@@ -115,7 +115,7 @@ describe('a server from a project folder', () => {
       }),
       policy: { approval: { gatedScopes: ['config'] } },
     });
-    const requests = there.troupe.approvals();
+    const requests = stage.troupe.approvals();
     expect(requests[0]?.values).toEqual([
       { field: 'env.TOKEN' },
       { field: 'env.URL', from: [{ kind: 'environment', reference: '${U}' }] },
@@ -126,184 +126,184 @@ describe('a server from a project folder', () => {
   });
 
   it('starts once approved and stays approved through unrelated edits', async () => {
-    const there = await stage({ projectSettings: db });
-    await tell(there, { type: 'approval.grant', server: 'db', fingerprint: fingerprintNow(there) });
-    expect(there.stateOf('db')).toBe('ready');
-    await there.apply(servers({ other: 'another' }));
-    await writeProject(there, servers({}));
-    await writeProject(there, db);
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.troupe.approvals()).toMatchObject([{ decision: 'granted' }]);
+    const stage = await stageOf({ projectSettings: db });
+    await tell(stage, { type: 'approval.grant', server: 'db', fingerprint: fingerprintNow(stage) });
+    expect(stage.stateOf('db')).toBe('ready');
+    await stage.apply(servers({ other: 'another' }));
+    await writeProject(stage, servers({}));
+    await writeProject(stage, db);
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.troupe.approvals()).toMatchObject([{ decision: 'granted' }]);
   });
 
   it('requires a new approval after an edit but not after its reversal', async () => {
-    const there = await stage({ projectSettings: db });
-    await tell(there, { type: 'approval.grant', server: 'db' });
-    await writeProject(there, servers({ db: 'newer' }));
-    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
-    await writeProject(there, db);
-    expect(there.stateOf('db')).toBe('ready');
+    const stage = await stageOf({ projectSettings: db });
+    await tell(stage, { type: 'approval.grant', server: 'db' });
+    await writeProject(stage, servers({ db: 'newer' }));
+    expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
+    await writeProject(stage, db);
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('stays rejected without another request', async () => {
-    const there = await stage({ projectSettings: db });
+    const stage = await stageOf({ projectSettings: db });
     const asked: string[] = [];
-    there.troupe.on('approval.needed', ({ server }) => asked.push(server));
-    await tell(there, { type: 'approval.reject', server: 'db' });
-    expect(there.stateOf('db')).toBe('blocked.rejected');
-    await there.apply(servers({ other: 'another' }));
-    expect(there.stateOf('db')).toBe('blocked.rejected');
+    stage.troupe.on('approval.needed', ({ server }) => asked.push(server));
+    await tell(stage, { type: 'approval.reject', server: 'db' });
+    expect(stage.stateOf('db')).toBe('blocked.rejected');
+    await stage.apply(servers({ other: 'another' }));
+    expect(stage.stateOf('db')).toBe('blocked.rejected');
     expect(asked).toEqual([]);
-    await tell(there, { type: 'approval.grant', server: 'db' });
-    expect(there.stateOf('db')).toBe('ready');
+    await tell(stage, { type: 'approval.grant', server: 'db' });
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('stops immediately when its approval is revoked', async () => {
-    const there = await stage({ projectSettings: db });
-    await tell(there, { type: 'approval.grant', server: 'db' });
-    const inFlight = call(there, 'db');
-    await there.settle();
-    there.obedient = new Set();
-    there.troupe.send({ type: 'approval.revoke', server: 'db' });
-    expect(there.sessions.of('db').commands.at(-1)).toBe('session.close');
-    expect(there.troupe.tools()).toEqual([]);
-    await there.settle();
+    const stage = await stageOf({ projectSettings: db });
+    await tell(stage, { type: 'approval.grant', server: 'db' });
+    const inFlight = call(stage, 'db');
+    await stage.settle();
+    stage.obedient = new Set();
+    stage.troupe.send({ type: 'approval.revoke', server: 'db' });
+    expect(stage.sessions.of('db').commands.at(-1)).toBe('session.close');
+    expect(stage.troupe.tools()).toEqual([]);
+    await stage.settle();
     expect(inFlight.error?.outcome).toBe('unknown');
-    there.sessions.of('db').closed();
-    await there.settle();
-    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
-    const refused = call(there, 'db');
-    await there.settle();
+    stage.sessions.of('db').closed();
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
+    const refused = call(stage, 'db');
+    await stage.settle();
     expect(refused.error?.code).toBe('PENDING_APPROVAL');
   });
 
   it('ignores a decision about another server', async () => {
-    const there = await stage({ projectSettings: servers({ db: 'srv', web: 'srv' }) });
-    const [first] = there.troupe.approvals();
+    const stage = await stageOf({ projectSettings: servers({ db: 'srv', web: 'srv' }) });
+    const [first] = stage.troupe.approvals();
     const refused = thrownBy(() =>
-      there.troupe.send({
+      stage.troupe.send({
         type: 'approval.grant',
         server: 'web',
         fingerprint: first?.fingerprint ?? '',
       }),
     );
     expect(refused).toMatchObject({ code: 'PENDING_APPROVAL' });
-    await there.settle();
-    expect(there.stateOf('web')).toBe('blocked.pendingApproval');
+    await stage.settle();
+    expect(stage.stateOf('web')).toBe('blocked.pendingApproval');
   });
 
   it('starts only what was shown, not edits made before the approval', async () => {
-    const there = await stage({ projectSettings: db });
-    const fingerprint = fingerprintNow(there);
-    const shown = there.troupe.status('db')?.generation;
-    there.files.write(projectFile, servers({ db: 'evil' }));
-    await tell(there, { type: 'approval.grant', server: 'db', fingerprint });
-    expect(there.sessions.scripts.map(({ input }) => input.generation)).toEqual([shown]);
-    await there.advance(300);
-    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
-    expect(there.sessions.scripts).toHaveLength(1);
+    const stage = await stageOf({ projectSettings: db });
+    const fingerprint = fingerprintNow(stage);
+    const shown = stage.troupe.status('db')?.generation;
+    stage.files.write(projectFile, servers({ db: 'evil' }));
+    await tell(stage, { type: 'approval.grant', server: 'db', fingerprint });
+    expect(stage.sessions.scripts.map(({ input }) => input.generation)).toEqual([shown]);
+    await stage.advance(300);
+    expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(stage.sessions.scripts).toHaveLength(1);
     const late = thrownBy(() =>
-      there.troupe.send({ type: 'approval.grant', server: 'db', fingerprint }),
+      stage.troupe.send({ type: 'approval.grant', server: 'db', fingerprint }),
     );
     expect(late).toMatchObject({ code: 'PENDING_APPROVAL' });
-    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
   });
 
   it('keeps its last valid settings while its file is half written', async () => {
-    const there = await stage({ projectSettings: db });
-    const fingerprint = fingerprintNow(there);
-    there.files.write(projectFile, '{ "mcpServers": { "db": { "command": "ev');
-    await there.advance(300);
-    await tell(there, { type: 'approval.grant', server: 'db', fingerprint });
-    expect(there.stateOf('db')).toBe('ready');
-    await writeProject(there, servers({ db: 'evil' }));
-    expect(there.stateOf('db')).toBe('blocked.pendingApproval');
-    expect(there.sessions.scripts).toHaveLength(1);
+    const stage = await stageOf({ projectSettings: db });
+    const fingerprint = fingerprintNow(stage);
+    stage.files.write(projectFile, '{ "mcpServers": { "db": { "command": "ev');
+    await stage.advance(300);
+    await tell(stage, { type: 'approval.grant', server: 'db', fingerprint });
+    expect(stage.stateOf('db')).toBe('ready');
+    await writeProject(stage, servers({ db: 'evil' }));
+    expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
+    expect(stage.sessions.scripts).toHaveLength(1);
   });
 
   it('stays blocked in an untrusted folder despite its approval', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       projectSettings: db,
       settings: servers({ own: 'mine' }),
       trusted: false,
     });
-    expect(there.stateOf('db')).toBe('blocked.untrusted');
-    expect(there.stateOf('own')).toBe('ready');
-    await tell(there, { type: 'approval.grant', server: 'db' });
-    expect(there.stateOf('db')).toBe('blocked.untrusted');
-    await tell(there, { type: 'trust.changed', trusted: true });
-    expect(there.stateOf('db')).toBe('ready');
-    await tell(there, { type: 'trust.changed', trusted: false });
-    expect(there.stateOf('db')).toBe('blocked.untrusted');
-    expect(there.sessions.of('db').state).toBe('over');
+    expect(stage.stateOf('db')).toBe('blocked.untrusted');
+    expect(stage.stateOf('own')).toBe('ready');
+    await tell(stage, { type: 'approval.grant', server: 'db' });
+    expect(stage.stateOf('db')).toBe('blocked.untrusted');
+    await tell(stage, { type: 'trust.changed', trusted: true });
+    expect(stage.stateOf('db')).toBe('ready');
+    await tell(stage, { type: 'trust.changed', trusted: false });
+    expect(stage.stateOf('db')).toBe('blocked.untrusted');
+    expect(stage.sessions.of('db').state).toBe('over');
   });
 
   it('cannot replace a user server of the same name', async () => {
-    const there = await stage({ settings: db, projectSettings: servers({ db: 'evil' }) });
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.troupe.approvals()).toEqual([]);
-    expect(there.troupe.snapshot().troupe.problems).toHaveLength(1);
+    const stage = await stageOf({ settings: db, projectSettings: servers({ db: 'evil' }) });
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.troupe.approvals()).toEqual([]);
+    expect(stage.troupe.snapshot().troupe.problems).toHaveLength(1);
   });
 });
 
 describe('allow and exclude lists', () => {
   const three = servers({ a: 'srv', b: 'srv', c: 'srv' });
-  const readyOnes = (there: Stage): string =>
-    there.troupe
+  const readyOnes = (stage: Stage): string =>
+    stage.troupe
       .snapshot()
       .servers.filter(({ state }) => state === 'ready')
       .map(({ name }) => name)
       .join();
 
   it('cannot extend the list given at launch', async () => {
-    const there = await stage({ settings: three, allow: ['a', 'b'] });
-    expect(readyOnes(there)).toBe('a,b');
-    await tell(there, { type: 'allow.changed', allowed: ['b', 'c'] });
-    expect(readyOnes(there)).toBe('b');
-    expect(there.stateOf('c')).toBe('blocked.notAllowed');
-    await tell(there, { type: 'allow.changed', allowed: null });
-    expect(readyOnes(there)).toBe('a,b');
-    await there.apply({ ...three, mcp: { allowed: ['a', 'b', 'c'] } });
-    expect(readyOnes(there)).toBe('a,b');
+    const stage = await stageOf({ settings: three, allow: ['a', 'b'] });
+    expect(readyOnes(stage)).toBe('a,b');
+    await tell(stage, { type: 'allow.changed', allowed: ['b', 'c'] });
+    expect(readyOnes(stage)).toBe('b');
+    expect(stage.stateOf('c')).toBe('blocked.notAllowed');
+    await tell(stage, { type: 'allow.changed', allowed: null });
+    expect(readyOnes(stage)).toBe('a,b');
+    await stage.apply({ ...three, mcp: { allowed: ['a', 'b', 'c'] } });
+    expect(readyOnes(stage)).toBe('a,b');
   });
 
   it('allow no server when empty and every server when absent', async () => {
-    const there = await stage({ settings: { ...three, mcp: { allowed: [] } } });
-    expect(readyOnes(there)).toBe('');
-    await there.apply(three);
-    expect(readyOnes(there)).toBe('a,b,c');
-    await tell(there, { type: 'allow.changed', allowed: [] });
-    expect(readyOnes(there)).toBe('');
+    const stage = await stageOf({ settings: { ...three, mcp: { allowed: [] } } });
+    expect(readyOnes(stage)).toBe('');
+    await stage.apply(three);
+    expect(readyOnes(stage)).toBe('a,b,c');
+    await tell(stage, { type: 'allow.changed', allowed: [] });
+    expect(readyOnes(stage)).toBe('');
   });
 
   it('apply before servers added by the same edit connect', async () => {
-    const there = await stage({ settings: servers({ a: 'srv' }) });
-    await there.apply({ ...three, mcp: { excluded: ['b'], allowed: ['a', 'b'] } });
-    expect(there.stateOf('b')).toBe('blocked.excluded');
-    expect(there.stateOf('c')).toBe('blocked.notAllowed');
-    await there.apply({
+    const stage = await stageOf({ settings: servers({ a: 'srv' }) });
+    await stage.apply({ ...three, mcp: { excluded: ['b'], allowed: ['a', 'b'] } });
+    expect(stage.stateOf('b')).toBe('blocked.excluded');
+    expect(stage.stateOf('c')).toBe('blocked.notAllowed');
+    await stage.apply({
       ...servers({ a: 'srv', b: 'newer', c: 'newer' }),
       mcp: { allowed: ['a'] },
     });
-    expect(there.sessions.scripts.map(({ input }) => input.server)).toEqual(['a']);
+    expect(stage.sessions.scripts.map(({ input }) => input.server)).toEqual(['a']);
   });
 
   it('suggest only the step for the current rule', async () => {
     const lists = { allowed: [] };
-    const there = await stage({ settings: servers({ db: 'srv' }, lists) });
+    const stage = await stageOf({ settings: servers({ db: 'srv' }, lists) });
     const told: (string | undefined)[] = [];
-    there.troupe.on('status.changed', ({ status }) => told.push(status.action));
-    await there.apply(servers({ db: 'srv' }, { excluded: [{ command: 'srv' }] }));
+    stage.troupe.on('status.changed', ({ status }) => told.push(status.action));
+    await stage.apply(servers({ db: 'srv' }, { excluded: [{ command: 'srv' }] }));
     expect(told).toEqual([expect.stringContaining('remove the matching rule from')]);
   });
 
   it('keep the sessions of unaffected servers', async () => {
-    const there = await stage({ settings: three });
-    const before = ['a', 'c'].map((name) => there.sessions.of(name));
-    await there.apply({ ...three, mcp: { excluded: ['b'] } });
-    expect(there.stateOf('b')).toBe('blocked.excluded');
-    await there.apply(three);
-    expect(readyOnes(there)).toBe('a,b,c');
+    const stage = await stageOf({ settings: three });
+    const before = ['a', 'c'].map((name) => stage.sessions.of(name));
+    await stage.apply({ ...three, mcp: { excluded: ['b'] } });
+    expect(stage.stateOf('b')).toBe('blocked.excluded');
+    await stage.apply(three);
+    expect(readyOnes(stage)).toBe('a,b,c');
     for (const script of before) {
       expect(script.state).toBe('open');
       expect(script.commands).toEqual(['session.open', 'session.list']);
@@ -328,62 +328,62 @@ describe('plan()', () => {
     ['no change', servers({ web: 'srv', db: 'srv' })],
     ['a file that cannot be read', '{ "mcpServers": {'],
   ])('predicts the steps of the next pass: %s', async (_, next) => {
-    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
+    const stage = await stageOf({ settings: servers({ db: 'srv', web: 'srv' }) });
     const passes: string[] = [];
-    there.troupe.on('reconciled', ({ plan }) => passes.push(steps(plan)));
-    there.files.isWatched = false;
-    there.files.write('/project/troupe.json', next);
-    const foretold = steps(await there.troupe.plan());
+    stage.troupe.on('reconciled', ({ plan }) => passes.push(steps(plan)));
+    stage.files.isWatched = false;
+    stage.files.write('/project/troupe.json', next);
+    const foretold = steps(await stage.troupe.plan());
     expect(passes).toEqual([]);
-    expect(there.sessions.scripts).toHaveLength(2);
-    there.troupe.send({ type: 'settings.reload' });
-    await there.settle();
+    expect(stage.sessions.scripts).toHaveLength(2);
+    stage.troupe.send({ type: 'settings.reload' });
+    await stage.settle();
     expect(passes[0] ?? '').toBe(foretold);
     // What was applied is not planned again.
-    expect(steps(await there.troupe.plan())).toBe('');
+    expect(steps(await stage.troupe.plan())).toBe('');
   });
 });
 
 describe("the user's commands", () => {
   it('keep a server stopped across passes but not in a new generation', async () => {
-    const there = await stage({ settings: db });
-    await tell(there, { type: 'server.stop', server: 'db' });
-    expect(there.stateOf('db')).toBe('stopped');
-    await tell(there, { type: 'system.woke' });
-    await there.apply(servers({ db: { command: 'srv', timeoutMs: 5_000 }, other: 'srv' }));
-    await there.apply(servers({ db: 'srv' }, { excluded: ['db'] }));
-    await there.apply(db);
-    expect(there.stateOf('db')).toBe('stopped');
-    await there.apply(servers({}));
-    await there.apply(db);
-    expect(there.stateOf('db')).toBe('stopped');
-    await there.apply(servers({ db: 'newer' }));
-    expect(there.stateOf('db')).toBe('ready');
+    const stage = await stageOf({ settings: db });
+    await tell(stage, { type: 'server.stop', server: 'db' });
+    expect(stage.stateOf('db')).toBe('stopped');
+    await tell(stage, { type: 'system.woke' });
+    await stage.apply(servers({ db: { command: 'srv', timeoutMs: 5_000 }, other: 'srv' }));
+    await stage.apply(servers({ db: 'srv' }, { excluded: ['db'] }));
+    await stage.apply(db);
+    expect(stage.stateOf('db')).toBe('stopped');
+    await stage.apply(servers({}));
+    await stage.apply(db);
+    expect(stage.stateOf('db')).toBe('stopped');
+    await stage.apply(servers({ db: 'newer' }));
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('undo a stop permanently with a start', async () => {
-    const there = await stage({ settings: db });
-    await tell(there, { type: 'server.stop', server: 'db' });
-    await tell(there, { type: 'server.start', server: 'db' });
-    expect(there.stateOf('db')).toBe('ready');
-    await there.apply(servers({}));
-    await there.apply(db);
-    expect(there.stateOf('db')).toBe('ready');
+    const stage = await stageOf({ settings: db });
+    await tell(stage, { type: 'server.stop', server: 'db' });
+    await tell(stage, { type: 'server.start', server: 'db' });
+    expect(stage.stateOf('db')).toBe('ready');
+    await stage.apply(servers({}));
+    await stage.apply(db);
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('do not bypass admission with a start', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }, { excluded: ['db'] }) });
+    const stage = await stageOf({ settings: servers({ db: 'srv' }, { excluded: ['db'] }) });
     for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
-      await tell(there, { type, server: 'db' });
+      await tell(stage, { type, server: 'db' });
     }
-    expect(there.stateOf('db')).toBe('blocked.excluded');
-    expect(there.sessions.scripts).toHaveLength(0);
+    expect(stage.stateOf('db')).toBe('blocked.excluded');
+    expect(stage.sessions.scripts).toHaveLength(0);
   });
 
   it('do not start a stopped server with a reconnect', async () => {
-    const there = await stage({ settings: db });
-    await tell(there, { type: 'server.stop', server: 'db' });
-    await tell(there, { type: 'server.reconnect', server: 'db' });
-    expect(there.stateOf('db')).toBe('stopped');
+    const stage = await stageOf({ settings: db });
+    await tell(stage, { type: 'server.stop', server: 'db' });
+    await tell(stage, { type: 'server.reconnect', server: 'db' });
+    expect(stage.stateOf('db')).toBe('stopped');
   });
 });

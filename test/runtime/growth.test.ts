@@ -7,7 +7,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import { machineIdOf } from '../../machines/xstate/internals.ts';
-import { setUp, stage } from './stage.ts';
+import { setUp, stageOf } from './stage.ts';
 
 const restores: (() => void)[] = [];
 let visits = 0;
@@ -144,7 +144,7 @@ describe('decisions about all servers in one turn', () => {
 async function decisionsOn(count: number) {
   const names = Array.from({ length: count }, (_, index) => `s${index}`);
   const entries = names.map((name) => [name, { command: 'srv', args: [name], startup: 'lazy' }]);
-  const made = await stage({
+  const made = await stageOf({
     projectSettings: { mcpServers: Object.fromEntries(entries) as object },
   });
   const { troupe } = made;

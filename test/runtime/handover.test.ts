@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TroupeError } from '../../src/domain/troupe-error.ts';
 import type { SessionScript } from '../../src/testing/session-script.ts';
-import { crash, failure, type Stage, servers, stage, tool } from './stage.ts';
+import { crash, failure, type Stage, servers, stageOf, tool } from './stage.ts';
 
 const seamless = (arg: string, more: Readonly<Record<string, unknown>> = {}) => ({
   command: 'db',
@@ -14,7 +14,7 @@ const seamless = (arg: string, more: Readonly<Record<string, unknown>> = {}) => 
 
 /** A server that is ready, with its first session; the next one waits for the test. */
 async function ready(more: Readonly<Record<string, unknown>> = {}): Promise<Stage> {
-  const play = await stage({ settings: servers({ db: seamless('1', more) }) });
+  const play = await stageOf({ settings: servers({ db: seamless('1', more) }) });
   play.obedient = new Set();
   return play;
 }
@@ -257,7 +257,7 @@ describe('a seamless handover', () => {
 
   it('ends the old generation while the new one waits for approval', async () => {
     const project = (arg: string) => servers({ db: seamless(arg) });
-    const play = await stage({ projectSettings: project('1') });
+    const play = await stageOf({ projectSettings: project('1') });
     play.troupe.send({ type: 'approval.grant', server: 'db' });
     await play.settle();
     expect(states(play)).toEqual(['open']);
@@ -273,7 +273,7 @@ describe('a seamless handover', () => {
 
   it("ends both when the new generation's approval is revoked", async () => {
     const project = (arg: string) => servers({ db: seamless(arg) });
-    const play = await stage({ projectSettings: project('2') });
+    const play = await stageOf({ projectSettings: project('2') });
     play.troupe.send({ type: 'approval.grant', server: 'db' });
     play.files.write('/project/.mcp.json', project('1'));
     await play.advance(300);
@@ -332,7 +332,7 @@ describe('a seamless handover', () => {
   });
 
   it('begins only from a ready server', async () => {
-    const play = await stage({ settings: servers({ db: seamless('1') }), obedient: [] });
+    const play = await stageOf({ settings: servers({ db: seamless('1') }), obedient: [] });
     await play.apply(servers({ db: seamless('2') }));
     expect(states(play)).toEqual(['closing']);
   });
@@ -340,7 +340,7 @@ describe('a seamless handover', () => {
   it('takes one slot in the server budget', async () => {
     const full = { policy: { admission: { maxServers: 2, budget: 'enforce' } } };
     const three = (arg: string) => servers({ db: seamless(arg), b: 'b', c: 'c' }, full);
-    const play = await stage({ settings: three('1') });
+    const play = await stageOf({ settings: three('1') });
     play.obedient = new Set();
     await play.apply(three('2'));
     expect(play.sessions.scripts.map(({ input, state }) => `${input.server} ${state}`)).toEqual([
@@ -352,7 +352,7 @@ describe('a seamless handover', () => {
   });
 
   it('can be enabled by the same edit that changes the connection', async () => {
-    const play = await stage({ settings: servers({ db: { command: 'db', args: ['1'] } }) });
+    const play = await stageOf({ settings: servers({ db: { command: 'db', args: ['1'] } }) });
     play.obedient = new Set();
     await play.apply(servers({ db: seamless('2') }));
     expect(states(play)).toEqual(['open', 'opening']);

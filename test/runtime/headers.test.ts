@@ -18,13 +18,13 @@ import {
   startScriptedHttp,
 } from '../fixtures/remote/scripted-http.ts';
 
-let troupe: Troupe | undefined;
+let running: Troupe | undefined;
 let server: ScriptedHttp | undefined;
 
 afterEach(async () => {
-  await troupe?.stop();
+  await running?.stop();
   await server?.close();
-  troupe = undefined;
+  running = undefined;
   server = undefined;
 });
 
@@ -52,25 +52,25 @@ async function startGuarded() {
 }
 
 function start(options: TroupeOptions): Troupe {
-  troupe = createTroupe({ seed: 1, ...options });
-  return troupe;
+  running = createTroupe({ seed: 1, ...options });
+  return running;
 }
 
 describe("a host's headers", () => {
   it('are fetched once for twenty calls that are refused together, and no call runs twice', async () => {
     const { seen, url } = await startGuarded();
     const asked: [HeadersTarget, string][] = [];
-    const there = start({
+    const troupe = start({
       settings: { mcpServers: { db: { url: `${url}?x=1` } } },
       headers: (target, reason) => {
         asked.push([target, reason]);
         return Promise.resolve({ Authorization: `Bearer ${seen.accepted}` });
       },
     });
-    await there.waitFor('db', 'ready');
+    await troupe.waitFor('db', 'ready');
     expect(asked).toEqual([[{ name: 'db', url: `${url}?x=1`, scope: 'api' }, 'connect']]);
     seen.accepted = 'second-token';
-    const calls = Array.from({ length: 20 }, () => there.callServerTool('db', 'echo', {}));
+    const calls = Array.from({ length: 20 }, () => troupe.callServerTool('db', 'echo', {}));
     const reports = await Promise.all(calls);
     expect(reports.map(({ result }) => result.content)).toEqual(
       reports.map(() => [{ type: 'text', text: 'done' }]),
@@ -82,16 +82,16 @@ describe("a host's headers", () => {
   it('that the server refuses again end the call, and are fetched once for it', async () => {
     const { seen, url } = await startGuarded();
     const reasons: string[] = [];
-    const there = start({
+    const troupe = start({
       settings: { mcpServers: { db: { url } } },
       headers: (_, reason) => {
         reasons.push(reason);
         return Promise.resolve({ authorization: 'Bearer first-token' });
       },
     });
-    await there.waitFor('db', 'ready');
+    await troupe.waitFor('db', 'ready');
     seen.accepted = 'unknown';
-    await expect(there.callServerTool('db', 'echo', {})).rejects.toMatchObject({
+    await expect(troupe.callServerTool('db', 'echo', {})).rejects.toMatchObject({
       code: 'AUTH_REQUIRED',
     });
     expect(reasons.slice(0, 2)).toEqual(['connect', 'refused']);
@@ -100,15 +100,15 @@ describe("a host's headers", () => {
 
   it('are redacted after they changed', async () => {
     const { seen, url } = await startGuarded();
-    const there = start({
+    const troupe = start({
       settings: { mcpServers: { db: { url } } },
       headers: () => Promise.resolve({ Authorization: `Bearer ${seen.accepted}` }),
     });
-    await there.waitFor('db', 'ready');
+    await troupe.waitFor('db', 'ready');
     seen.accepted = 'rotated-and-secret';
-    await there.callServerTool('db', 'echo', {});
+    await troupe.callServerTool('db', 'echo', {});
     seen.said = 'error';
-    const error: unknown = await there
+    const error: unknown = await troupe
       .callServerTool('db', 'echo', {})
       .catch((reason: unknown) => reason);
     expect(String(error)).toContain('you sent');
@@ -129,15 +129,15 @@ describe("a program's headers", () => {
     put('token-of-monday');
     const script = `const token = require('fs').readFileSync(process.argv[1], 'utf8');
       console.log(JSON.stringify({ Authorization: 'Bearer ' + token }));`;
-    const there = start({
+    const troupe = start({
       settings: {
         mcp: { commandValues: true },
         mcpServers: { db: { url, headersCommand: [process.execPath, '-e', script, file] } },
       },
     });
-    await there.waitFor('db', 'ready');
+    await troupe.waitFor('db', 'ready');
     put('token-of-tuesday');
-    const { meta } = await there.callServerTool('db', 'echo', {});
+    const { meta } = await troupe.callServerTool('db', 'echo', {});
     expect(meta.attempts).toBe(1);
     expect(seen.ran).toBe(1);
   });
@@ -147,25 +147,25 @@ describe('a variable in headers', () => {
   it('is read again when the server refuses it', async () => {
     const { seen, url } = await startGuarded();
     const env: Record<string, string> = { TOKEN: 'first-token' };
-    const there = start({
+    const troupe = start({
       env,
       settings: { mcpServers: { db: { url, headers: { Authorization: 'Bearer ${TOKEN}' } } } },
     });
-    await there.waitFor('db', 'ready');
+    await troupe.waitFor('db', 'ready');
     env['TOKEN'] = seen.accepted = 'later-token';
-    await there.callServerTool('db', 'echo', {});
+    await troupe.callServerTool('db', 'echo', {});
     expect(seen.ran).toBe(1);
   });
 
   it('is never read again for a header that is plain text', async () => {
     const { seen, url } = await startGuarded();
-    const there = start({
+    const troupe = start({
       settings: { mcpServers: { db: { url, headers: { Authorization: 'Bearer first-token' } } } },
     });
-    await there.waitFor('db', 'ready');
+    await troupe.waitFor('db', 'ready');
     seen.accepted = 'other';
     const before = seen.refused;
-    await expect(there.callServerTool('db', 'echo', {})).rejects.toMatchObject({
+    await expect(troupe.callServerTool('db', 'echo', {})).rejects.toMatchObject({
       code: 'AUTH_REQUIRED',
     });
     expect(seen.refused - before).toBe(1);

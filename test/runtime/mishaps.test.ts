@@ -1,67 +1,67 @@
 import { describe, expect, it } from 'vitest';
 import { createTroupe } from '../../src/index.ts';
-import { callFailure, pong, servers, setUp, stage, tool, watch } from './stage.ts';
+import { callFailure, pong, servers, setUp, stageOf, tool, watch } from './stage.ts';
 
 const db = servers({ db: 'srv' });
 const lazy = servers({ db: { command: 'srv', startup: 'lazy' } });
 
 describe('a call that provably never ran', () => {
   it('is retried on the same session if that is still healthy', async () => {
-    const there = await stage({ settings: db });
-    const made = watch(there.troupe.callServerTool('db', 'query'));
-    await there.settle();
-    there.sessions.of('db').calls[0]?.fail(callFailure('unavailable', false));
-    await there.advance(1_000);
-    there.sessions.of('db').calls[1]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const made = watch(stage.troupe.callServerTool('db', 'query'));
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.fail(callFailure('unavailable', false));
+    await stage.advance(1_000);
+    stage.sessions.of('db').calls[1]?.answer(pong);
+    await stage.settle();
     expect(made.value).toMatchObject({ meta: { attempts: 2 } });
   });
 
   it('rejects with its own error when it fails again', async () => {
-    const there = await stage({ settings: db });
-    const made = watch(there.troupe.callServerTool('db', 'query'));
-    await there.settle();
-    there.sessions.of('db').calls[0]?.fail(callFailure('unavailable', false));
-    await there.advance(1_000);
-    there.sessions.of('db').calls[1]?.fail(callFailure('unavailable', false));
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const made = watch(stage.troupe.callServerTool('db', 'query'));
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.fail(callFailure('unavailable', false));
+    await stage.advance(1_000);
+    stage.sessions.of('db').calls[1]?.fail(callFailure('unavailable', false));
+    await stage.settle();
     expect(made.error).toMatchObject({ code: 'UNAVAILABLE', outcome: 'not_executed' });
   });
 });
 
 describe('before the settings are read', () => {
   it('a host event does not count as the first pass', async () => {
-    const there = setUp({ settings: db });
-    const made = watch(there.troupe.callServerTool('db', 'query'));
-    const ready = watch(there.troupe.ready());
-    there.troupe.send({ type: 'trust.changed', trusted: true });
+    const stage = setUp({ settings: db });
+    const made = watch(stage.troupe.callServerTool('db', 'query'));
+    const ready = watch(stage.troupe.ready());
+    stage.troupe.send({ type: 'trust.changed', trusted: true });
     expect(ready.state).toBe('pending');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
     expect(ready.value).toMatchObject({ live: ['db'] });
   });
 
   it("the host's latest settings apply in the first pass, and nothing starts twice", async () => {
-    const there = setUp({ settings: db, hostSettings: servers({ old: 'mine' }) });
+    const stage = setUp({ settings: db, hostSettings: servers({ old: 'mine' }) });
     for (const name of ['older', 'own']) {
-      there.troupe.send({ type: 'settings.changed', settings: servers({ [name]: 'mine' }) });
+      stage.troupe.send({ type: 'settings.changed', settings: servers({ [name]: 'mine' }) });
     }
-    there.troupe.send({ type: 'settings.reload' });
-    expect(there.sessions.scripts).toEqual([]);
-    await there.advance(1_000);
-    const started = there.sessions.scripts.map(({ input }) => input.server);
+    stage.troupe.send({ type: 'settings.reload' });
+    expect(stage.sessions.scripts).toEqual([]);
+    await stage.advance(1_000);
+    const started = stage.sessions.scripts.map(({ input }) => input.server);
     expect(started.toSorted()).toEqual(['db', 'own']);
-    expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
+    expect([stage.stateOf('db'), stage.stateOf('own')]).toEqual(['ready', 'ready']);
   });
 
   it('a cancelled call rejects with CANCELLED', async () => {
-    const there = setUp({ settings: db });
+    const stage = setUp({ settings: db });
     const aborter = new AbortController();
-    const made = watch(there.troupe.callTool('mcp__db__query', {}, { signal: aborter.signal }));
+    const made = watch(stage.troupe.callTool('mcp__db__query', {}, { signal: aborter.signal }));
     aborter.abort();
-    await there.settle();
+    await stage.settle();
     expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
   });
 });
@@ -70,47 +70,47 @@ describe('a start while the server is being replaced', () => {
   it.each(['server.start', 'server.restart', 'server.reconnect'] as const)(
     'applies to the successor: %s',
     async (type) => {
-      const there = await stage({ settings: lazy, obedient: [] });
-      there.troupe.send({ type: 'server.start', server: 'db' });
+      const stage = await stageOf({ settings: lazy, obedient: [] });
+      stage.troupe.send({ type: 'server.start', server: 'db' });
       const changed = { db: { command: 'other', startup: 'lazy' } };
-      await there.apply(servers(changed));
-      there.troupe.send({ type, server: 'db' });
-      there.sessions.of('db').closed();
-      await there.settle();
-      expect(there.stateOf('db')).toBe('connecting');
+      await stage.apply(servers(changed));
+      stage.troupe.send({ type, server: 'db' });
+      stage.sessions.of('db').closed();
+      await stage.settle();
+      expect(stage.stateOf('db')).toBe('connecting');
     },
   );
 
   it('is undone by a stop', async () => {
-    const there = await stage({ settings: lazy, obedient: [] });
-    there.troupe.send({ type: 'server.start', server: 'db' });
-    await there.apply(servers({ db: { command: 'other', startup: 'lazy' } }));
-    there.troupe.send({ type: 'server.start', server: 'db' });
-    there.troupe.send({ type: 'server.stop', server: 'db' });
-    there.sessions.of('db').closed();
-    await there.settle();
-    expect(there.stateOf('db')).toBe('stopped');
+    const stage = await stageOf({ settings: lazy, obedient: [] });
+    stage.troupe.send({ type: 'server.start', server: 'db' });
+    await stage.apply(servers({ db: { command: 'other', startup: 'lazy' } }));
+    stage.troupe.send({ type: 'server.start', server: 'db' });
+    stage.troupe.send({ type: 'server.stop', server: 'db' });
+    stage.sessions.of('db').closed();
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('stopped');
   });
 });
 
 describe('two servers with the same connection', () => {
   it('do not share their catalogs', async () => {
-    const there = await stage({ settings: lazy });
-    there.troupe.send({ type: 'server.start', server: 'db' });
-    await there.apply(
+    const stage = await stageOf({ settings: lazy });
+    stage.troupe.send({ type: 'server.start', server: 'db' });
+    await stage.apply(
       servers({
         db: { command: 'srv', startup: 'lazy' },
         twin: { command: 'srv', startup: 'lazy' },
       }),
     );
-    expect(there.troupe.status('db')).toMatchObject({ catalog: 'live', tools: 1 });
-    expect(there.troupe.status('twin')).toMatchObject({ catalog: 'none', tools: 0 });
+    expect(stage.troupe.status('db')).toMatchObject({ catalog: 'live', tools: 1 });
+    expect(stage.troupe.status('twin')).toMatchObject({ catalog: 'none', tools: 0 });
   });
 });
 
 describe('a root chart that throws', () => {
   it('closes every session and stops reading settings', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     // An event that no host can send, and that no chart survives.
     const broken = {
       type: 'approval.grant',
@@ -118,45 +118,45 @@ describe('a root chart that throws', () => {
         throw new Error('broken');
       },
     };
-    there.rootOf().send(broken);
-    await there.settle();
-    expect(there.sessions.of('db').state).toBe('over');
+    stage.rootOf().send(broken);
+    await stage.settle();
+    expect(stage.sessions.of('db').state).toBe('over');
     const reads: string[] = [];
-    there.files.onRead = (file) => reads.push(file);
-    await there.apply(servers({ other: 'srv' }));
+    stage.files.onRead = (file) => reads.push(file);
+    await stage.apply(servers({ other: 'srv' }));
     expect(reads).toEqual([]);
-    await there.troupe.stop();
-    expect(there.stateOf('db')).toBe('stopped');
+    await stage.troupe.stop();
+    expect(stage.stateOf('db')).toBe('stopped');
   });
 });
 
 describe('listeners', () => {
   it('are reported when they reject later, and affect nothing else', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     // What a host writes as `async () => { … }`.
     const listener: () => unknown = () => Promise.reject(new Error('later'));
-    there.troupe.on('status.changed', listener);
-    there.sessions.of('db').impair('flooding');
-    await there.settle();
-    expect(there.errors.map(({ message }) => message)).toContain(
+    stage.troupe.on('status.changed', listener);
+    stage.sessions.of('db').impair('flooding');
+    await stage.settle();
+    expect(stage.errors.map(({ message }) => message)).toContain(
       'A listener of "status.changed" threw.',
     );
   });
 
   it("cannot modify each other's tool lists", async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     expect(() => {
-      (there.troupe.tools() as unknown[]).length = 0;
+      (stage.troupe.tools() as unknown[]).length = 0;
     }).toThrow(TypeError);
-    expect(there.troupe.tools()).toHaveLength(1);
+    expect(stage.troupe.tools()).toHaveLength(1);
   });
 });
 
 describe('data returned to a host', () => {
   it('is frozen', async () => {
-    const there = await stage({ settings: db });
-    const [shown] = there.troupe.tools();
-    const status = there.troupe.status('db');
+    const stage = await stageOf({ settings: db });
+    const [shown] = stage.troupe.tools();
+    const status = stage.troupe.status('db');
     expect(() => Object.assign(shown ?? {}, { name: 'mine' })).toThrow(TypeError);
     expect(() => Object.assign(shown?.inputSchema ?? {}, { type: 'mine' })).toThrow(TypeError);
     expect(() => Object.assign(status ?? {}, { state: 'mine' })).toThrow(TypeError);
@@ -175,7 +175,7 @@ describe('invalid arguments', () => {
   });
 
   it('are rejected by every method', async () => {
-    const { troupe } = await stage({ settings: db });
+    const { troupe } = await stageOf({ settings: db });
     const invalid = { code: 'INVALID_ARGUMENTS' };
     await expect(troupe.callTool(undefined as never)).rejects.toMatchObject(invalid);
     await expect(troupe.callServerTool('db', null as never)).rejects.toMatchObject(invalid);
@@ -190,46 +190,46 @@ describe('invalid arguments', () => {
 
 describe('a wait without its own timeout', () => {
   it('times out after a minute', async () => {
-    const there = await stage({ settings: db, obedient: [] });
-    const made = watch(there.troupe.waitFor('db', 'ready'));
-    await there.advance(60_000);
+    const stage = await stageOf({ settings: db, obedient: [] });
+    const made = watch(stage.troupe.waitFor('db', 'ready'));
+    await stage.advance(60_000);
     expect(made.error).toMatchObject({ code: 'TIMEOUT_WAITING' });
   });
 });
 
 describe('a failed tool list on a ready server', () => {
   it('degrades the server until a list succeeds, without failing calls', async () => {
-    const there = await stage({ settings: db, obedient: [] });
-    there.sessions.of('db').open();
-    there.sessions.of('db').list([tool('query')]);
-    there.sessions.of('db').notify();
-    there.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
-    expect(there.stateOf('db')).toBe('degraded.partialCatalog');
-    expect(there.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
+    const stage = await stageOf({ settings: db, obedient: [] });
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').list([tool('query')]);
+    stage.sessions.of('db').notify();
+    stage.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
+    expect(stage.stateOf('db')).toBe('degraded.partialCatalog');
+    expect(stage.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
     // A minute of service makes an old failure uninteresting, but not the reason for a state.
     for (const _retry of [1, 2]) {
-      await there.advance(30_000);
-      there.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
+      await stage.advance(30_000);
+      stage.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
     }
-    await there.advance(10_000);
-    expect(there.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
-    await there.advance(20_000);
-    there.sessions.of('db').list([tool('query'), tool('more')]);
-    await there.settle();
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.troupe.status('db')?.tools).toBe(2);
+    await stage.advance(10_000);
+    expect(stage.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
+    await stage.advance(20_000);
+    stage.sessions.of('db').list([tool('query'), tool('more')]);
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.troupe.status('db')?.tools).toBe(2);
   });
 });
 
 describe('idle stops and reconnects', () => {
   it("do not use up a later outage's attempts", async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     for (let round = 0; round < 8; round += 1) {
-      there.troupe.send({ type: 'server.reconnect', server: 'db' });
-      await there.settle();
+      stage.troupe.send({ type: 'server.reconnect', server: 'db' });
+      await stage.settle();
     }
-    there.sessions.of('db').fail({ kind: 'crashed', message: 'It died.', exitCode: 1 });
-    expect(there.stateOf('db')).toBe('backingOff.retrying');
+    stage.sessions.of('db').fail({ kind: 'crashed', message: 'It died.', exitCode: 1 });
+    expect(stage.stateOf('db')).toBe('backingOff.retrying');
   });
 });
 
@@ -240,12 +240,12 @@ describe("a tool's own timeout", () => {
       startup: 'lazy',
       tools: { overrides: { query: { timeoutMs: 90_000 } } },
     };
-    const there = await stage({ settings: servers({ db: entry }) });
-    const made = watch(there.troupe.callTool('mcp__db__query'));
-    await there.advance(80_000);
+    const stage = await stageOf({ settings: servers({ db: entry }) });
+    const made = watch(stage.troupe.callTool('mcp__db__query'));
+    await stage.advance(80_000);
     expect(made.state).toBe('pending');
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 });

@@ -10,7 +10,7 @@ import type { TroupeContext } from '../../machines/troupe/context.ts';
 import { projectFile, settingsFile } from '../../src/testing/scripted-troupe.ts';
 import type { SessionScript } from '../../src/testing/session-script.ts';
 import { Random } from './simulation/random.ts';
-import { bringUp, crash, type Stage, servers, stage, tool } from './stage.ts';
+import { bringUp, crash, type Stage, servers, stageOf, tool } from './stage.ts';
 
 interface Entry {
   readonly args: readonly string[];
@@ -203,7 +203,7 @@ async function begin(seed: number): Promise<Play> {
     decisions: new Map(),
   };
   const sent = new Map<string, number>();
-  const there = await stage({
+  const stage = await stageOf({
     seed,
     settings: fileOf(wanted.own, { excluded: [] }),
     projectSettings: fileOf(wanted.brought),
@@ -216,14 +216,14 @@ async function begin(seed: number): Promise<Play> {
       sent.set(id, (sent.get(id) ?? 0) + 1);
     },
   });
-  const play: Play = Object.assign(there, {
+  const play: Play = Object.assign(stage, {
     wanted,
     sent,
     grants: new Set<string>(),
     trespasses: [],
   });
-  const obey = there.sessions.onCommand;
-  there.sessions.onCommand = (script, command) => {
+  const obey = stage.sessions.onCommand;
+  stage.sessions.onCommand = (script, command) => {
     if (command.type === 'session.open') play.trespasses.push(...trespassesOf(play, script));
     obey?.(script, command);
   };
@@ -346,55 +346,55 @@ async function problemsOfOneEdit(play: Play, random: Random): Promise<readonly s
 
 describe('reconciling', () => {
   it('adds the first server, removes the last and leaves nothing behind', async () => {
-    const there = await stage();
-    const childrenBefore = there.childIds();
+    const stage = await stageOf();
+    const childrenBefore = stage.childIds();
     for (let round = 0; round < 3; round += 1) {
-      await there.apply(servers({ db: `srv${round}` }));
-      expect(there.stateOf('db')).toBe('ready');
-      const session = there.sessions.of('db');
+      await stage.apply(servers({ db: `srv${round}` }));
+      expect(stage.stateOf('db')).toBe('ready');
+      const session = stage.sessions.of('db');
       session.offer({ prompts: [{ name: 'greet' }] });
-      await there.settle();
-      expect([there.troupe.tools().length, there.troupe.prompts().length]).toEqual([1, 1]);
-      await there.apply(servers({}));
+      await stage.settle();
+      expect([stage.troupe.tools().length, stage.troupe.prompts().length]).toEqual([1, 1]);
+      await stage.apply(servers({}));
       expect(session.state).toBe('over');
-      expect([...there.troupe.tools(), ...there.troupe.prompts()]).toEqual([]);
-      expect(there.troupe.snapshot().servers).toEqual([]);
-      expect(there.childIds()).toEqual(childrenBefore);
+      expect([...stage.troupe.tools(), ...stage.troupe.prompts()]).toEqual([]);
+      expect(stage.troupe.snapshot().servers).toEqual([]);
+      expect(stage.childIds()).toEqual(childrenBefore);
     }
-    expect(there.sessions.scripts).toHaveLength(3);
+    expect(stage.sessions.scripts).toHaveLength(3);
   });
 
   it('drops what an edit removed or changed before anything is listed again, and touches nothing else', async () => {
     const before = servers({ kept: 'kept', changed: 'old', removed: 'removed' });
-    const there = await stage({ settings: before });
+    const stage = await stageOf({ settings: before });
     for (const name of ['kept', 'changed', 'removed'])
-      there.sessions.of(name).offer({ prompts: [{ name: 'greet' }] });
-    await there.settle();
+      stage.sessions.of(name).offer({ prompts: [{ name: 'greet' }] });
+    await stage.settle();
     const serversOf = (items: readonly { readonly server: string }[]): readonly string[] =>
       items.map(({ server }) => server).sort();
     const shown = () => ({
-      tools: serversOf(there.troupe.tools()),
-      prompts: serversOf(there.troupe.prompts()),
+      tools: serversOf(stage.troupe.tools()),
+      prompts: serversOf(stage.troupe.prompts()),
     });
     expect(shown()).toEqual({
       tools: ['changed', 'kept', 'removed'],
       prompts: ['changed', 'kept', 'removed'],
     });
-    const [kept, old] = [there.sessions.of('kept'), there.sessions.of('changed')];
+    const [kept, old] = [stage.sessions.of('kept'), stage.sessions.of('changed')];
     // The old session of the changed server is slow to close, and its new one to open.
-    there.obedient = new Set(['kept', 'added', 'removed']);
-    await there.apply(servers({ kept: 'kept', changed: 'new', added: 'added' }));
+    stage.obedient = new Set(['kept', 'added', 'removed']);
+    await stage.apply(servers({ kept: 'kept', changed: 'new', added: 'added' }));
     const without = { tools: ['added', 'kept'], prompts: ['kept'] };
     expect([old.state, shown()]).toEqual(['closing', without]);
     old.closed();
-    await there.settle();
+    await stage.settle();
     expect(shown()).toEqual(without);
-    expect(there.sessions.of('kept')).toBe(kept);
+    expect(stage.sessions.of('kept')).toBe(kept);
     expect(kept.state).toBe('open');
-    bringUp(there.sessions.of('changed'), [tool('renamed')]);
-    await there.settle();
+    bringUp(stage.sessions.of('changed'), [tool('renamed')]);
+    await stage.settle();
     expect(shown()).toEqual({ tools: ['added', 'changed', 'kept'], prompts: ['kept'] });
-    expect(there.sessions.scripts).toHaveLength(5);
+    expect(stage.sessions.scripts).toHaveLength(5);
   });
 
   it(

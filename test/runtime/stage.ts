@@ -31,7 +31,7 @@ export interface Stage extends ScriptedTroupe {
 }
 
 /** Starts a troupe and lets its first pass happen. By default every server obeys at once. */
-export async function stage(
+export async function stageOf(
   options: ScriptedTroupeOptions & { readonly obedient?: readonly string[] } = {},
 ): Promise<Stage> {
   const made = setUp(options);
@@ -137,10 +137,10 @@ export function bringUp(
 }
 
 /** Moves time to the next attempt of a server that backs off; does nothing in any other state. */
-export async function nextAttempt(there: Stage, server: string): Promise<void> {
-  const { nextAttemptAt } = there.troupe.status(server) ?? {};
+export async function nextAttempt(stage: Stage, server: string): Promise<void> {
+  const { nextAttemptAt } = stage.troupe.status(server) ?? {};
   if (nextAttemptAt === undefined) return;
-  await there.advance(Date.parse(nextAttemptAt) - there.clock.wallNow());
+  await stage.advance(Date.parse(nextAttemptAt) - stage.clock.wallNow());
 }
 
 /** A promise whose end a test may look at without waiting for it. */

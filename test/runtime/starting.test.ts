@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { crash, remote, servers, setUp, stage, watch } from './stage.ts';
+import { crash, remote, servers, setUp, stageOf, watch } from './stage.ts';
 
 describe('ready()', () => {
   it("resolves after the startup gate with each server's progress", async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({
         live: 'srv',
         slow: 'srv',
@@ -14,12 +14,12 @@ describe('ready()', () => {
       }),
       obedient: ['live'],
     });
-    there.sessions.of('dying').fail(crash());
-    const ready = watch(there.troupe.ready());
-    await there.advance(249);
+    stage.sessions.of('dying').fail(crash());
+    const ready = watch(stage.troupe.ready());
+    await stage.advance(249);
     expect(ready.state).toBe('pending');
-    expect(there.troupe.snapshot().troupe.state).toBe('starting');
-    await there.advance(1);
+    expect(stage.troupe.snapshot().troupe.state).toBe('starting');
+    await stage.advance(1);
     expect(ready.value).toEqual({
       live: ['live'],
       deferred: [],
@@ -30,48 +30,48 @@ describe('ready()', () => {
       ],
       elapsedMs: 250,
     });
-    expect(there.troupe.snapshot().troupe.state).toBe('running');
+    expect(stage.troupe.snapshot().troupe.state).toBe('running');
     // The gate is for showing, never for connecting.
-    expect(there.stateOf('slow')).toBe('connecting');
+    expect(stage.stateOf('slow')).toBe('connecting');
   });
 
   it('resolves as soon as no server is starting', async () => {
-    const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }), obedient: ['db'] });
-    const ready = watch(there.troupe.ready());
-    await there.advance(100);
+    const stage = await stageOf({ settings: servers({ db: 'srv', web: 'srv' }), obedient: ['db'] });
+    const ready = watch(stage.troupe.ready());
+    await stage.advance(100);
     expect(ready.state).toBe('pending');
-    there.sessions.of('web').fail(crash());
-    await there.settle();
+    stage.sessions.of('web').fail(crash());
+    await stage.settle();
     expect(ready.value).toMatchObject({ live: ['db'], elapsedMs: 100 });
   });
 
   const untilKnown = { startup: { withoutCache: 'block' } };
 
   it('waits past the gate for unknown tools when the policy says so', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ slow: { command: 'srv', policy: untilKnown }, other: 'srv' }),
       obedient: [],
     });
-    const ready = watch(there.troupe.ready());
-    await there.advance(29_000);
-    expect(there.troupe.snapshot().troupe.state).toBe('running');
+    const ready = watch(stage.troupe.ready());
+    await stage.advance(29_000);
+    expect(stage.troupe.snapshot().troupe.state).toBe('running');
     expect(ready.state).toBe('pending');
-    there.sessions.of('slow').open();
-    there.sessions.of('slow').list([]);
-    await there.settle();
+    stage.sessions.of('slow').open();
+    stage.sessions.of('slow').list([]);
+    await stage.settle();
     expect(ready.value).toMatchObject({ live: ['slow'], pending: ['other'], elapsedMs: 29_000 });
   });
 
   it('stops waiting for unknown tools when the server fails or the troupe stops', async () => {
     const settings = servers({ db: 'srv', web: 'srv' }, { policy: untilKnown });
-    const there = await stage({ settings, obedient: ['web'] });
-    const ready = watch(there.troupe.ready());
-    await there.advance(1_000);
+    const stage = await stageOf({ settings, obedient: ['web'] });
+    const ready = watch(stage.troupe.ready());
+    await stage.advance(1_000);
     expect(ready.state).toBe('pending');
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     expect(ready.value).toMatchObject({ live: ['web'], failed: [{ name: 'db' }] });
-    const other = await stage({ settings, obedient: [] });
+    const other = await stageOf({ settings, obedient: [] });
     const never = watch(other.troupe.ready());
     await other.advance(1_000);
     other.troupe.send({ type: 'troupe.kill' });
@@ -80,70 +80,70 @@ describe('ready()', () => {
   });
 
   it('resolves immediately without servers', async () => {
-    const there = await stage({});
-    const ready = watch(there.troupe.ready());
-    await there.settle();
+    const stage = await stageOf({});
+    const ready = watch(stage.troupe.ready());
+    await stage.settle();
     expect(ready.value).toMatchObject({ live: [], elapsedMs: 0 });
   });
 
   it('counts the gate from creation but leaves servers half of it after the first pass', async () => {
-    const there = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
-    const ready = watch(there.troupe.ready());
+    const stage = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
+    const ready = watch(stage.troupe.ready());
     // Time passes before the settings have been read at all.
-    there.clock.advanceBy(1_000);
-    expect(there.troupe.snapshot().servers).toEqual([]);
-    await there.settle();
-    await there.advance(124);
+    stage.clock.advanceBy(1_000);
+    expect(stage.troupe.snapshot().servers).toEqual([]);
+    await stage.settle();
+    await stage.advance(124);
     expect(ready.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(ready.value).toMatchObject({ pending: ['db'], elapsedMs: 1_125 });
   });
 
   it('subtracts the time spent reading settings from its gate', async () => {
-    const there = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
-    const ready = watch(there.troupe.ready());
-    there.clock.advanceBy(60);
-    await there.settle();
-    await there.advance(189);
+    const stage = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
+    const ready = watch(stage.troupe.ready());
+    stage.clock.advanceBy(60);
+    await stage.settle();
+    await stage.advance(189);
     expect(ready.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(ready.value).toMatchObject({ pending: ['db'], elapsedMs: 250 });
   });
 
   it('uses the gate from the settings', async () => {
     const settings = servers({ db: 'srv' }, { startupGateMs: 3_000 });
-    const there = await stage({ settings, obedient: [] });
-    const ready = watch(there.troupe.ready());
-    await there.advance(2_999);
+    const stage = await stageOf({ settings, obedient: [] });
+    const ready = watch(stage.troupe.ready());
+    await stage.advance(2_999);
     expect(ready.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(ready.value?.elapsedMs).toBe(3_000);
   });
 
   it('resolves after five seconds when the settings cannot be read', async () => {
-    const there = setUp({ settings: servers({ db: 'srv' }) });
-    const ready = watch(there.troupe.ready());
+    const stage = setUp({ settings: servers({ db: 'srv' }) });
+    const ready = watch(stage.troupe.ready());
     // A dead network folder: the clock runs on while the reading does not come back.
-    there.clock.advanceBy(5_000);
+    stage.clock.advanceBy(5_000);
     await Promise.resolve();
-    await there.settle();
+    await stage.settle();
     expect(ready.state).toBe('done');
   });
 
   it('resolves even when the troupe is stopped first', async () => {
     for (const type of ['troupe.stop', 'troupe.kill'] as const) {
-      const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
-      const ready = watch(there.troupe.ready());
-      there.troupe.send({ type });
-      await there.advance(5_000);
+      const stage = await stageOf({ settings: servers({ db: 'srv' }), obedient: [] });
+      const ready = watch(stage.troupe.ready());
+      stage.troupe.send({ type });
+      await stage.advance(5_000);
       expect(ready.state).toBe('done');
     }
   });
 
   it('returns the same report to later callers', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
-    await there.advance(60_000);
-    expect(await there.troupe.ready()).toBe(await there.troupe.ready());
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    await stage.advance(60_000);
+    expect(await stage.troupe.ready()).toBe(await stage.troupe.ready());
   });
 });
 
@@ -156,18 +156,18 @@ describe('starting many servers', () => {
       ]).flat() as [string, string | typeof remote][],
     );
     const settings = servers(entries, { slots: { local: 3, remote: 20 } });
-    const there = await stage({ settings, obedient: [] });
+    const stage = await stageOf({ settings, obedient: [] });
     const opening = (): readonly string[] =>
-      there.sessions.scripts
+      stage.sessions.scripts
         .filter(({ state }) => state === 'opening')
         .map(({ input }) => input.server);
     expect(opening().filter((name) => name.startsWith('l'))).toEqual(['l0', 'l1', 'l2']);
     expect(opening().filter((name) => name.startsWith('r'))).toHaveLength(20);
     // However slow they are.
-    await there.advance(20_000);
+    await stage.advance(20_000);
     expect(opening()).toHaveLength(23);
-    there.sessions.of('l1').open();
-    await there.settle();
+    stage.sessions.of('l1').open();
+    await stage.settle();
     expect(opening().filter((name) => name.startsWith('l'))).toEqual(['l0', 'l2', 'l3']);
   });
 });
@@ -175,35 +175,35 @@ describe('starting many servers', () => {
 describe('the first start by a package runner', () => {
   const npx = { command: '/opt/node/bin/npx', args: ['-y', 'db'] };
   const start = (entry: Readonly<Record<string, unknown>> = npx) =>
-    stage({ settings: servers({ db: entry }), obedient: [] });
+    stageOf({ settings: servers({ db: entry }), obedient: [] });
 
   it('has 120 s and is reported as a possible download', async () => {
-    const there = await start();
-    expect(there.troupe.status('db')).toMatchObject({ state: 'connecting', mayDownload: true });
-    await there.advance(119_999);
-    expect(there.stateOf('db')).toBe('connecting');
-    await there.advance(1);
-    there.sessions.of('db').closed();
-    await there.settle();
-    const status = there.troupe.status('db');
+    const stage = await start();
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'connecting', mayDownload: true });
+    await stage.advance(119_999);
+    expect(stage.stateOf('db')).toBe('connecting');
+    await stage.advance(1);
+    stage.sessions.of('db').closed();
+    await stage.settle();
+    const status = stage.troupe.status('db');
     expect(status).toMatchObject({ state: 'backingOff', lastError: { kind: 'initTimeout' } });
     expect(status?.lastError?.message).toContain('within 120000 ms');
     expect(status).not.toHaveProperty('mayDownload');
   });
 
   it('is over once the tools are listed: a restart has the usual deadline', async () => {
-    const there = await start();
-    there.sessions.of('db').open();
-    there.sessions.of('db').list([]);
-    await there.settle();
-    there.troupe.send({ type: 'server.restart', server: 'db' });
-    await there.settle();
-    there.sessions.of('db').closed();
-    await there.settle();
-    expect(there.stateOf('db')).toBe('connecting');
-    expect(there.troupe.status('db')).not.toHaveProperty('mayDownload');
-    await there.advance(30_000);
-    expect(there.stateOf('db')).not.toBe('connecting');
+    const stage = await start();
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').list([]);
+    await stage.settle();
+    stage.troupe.send({ type: 'server.restart', server: 'db' });
+    await stage.settle();
+    stage.sessions.of('db').closed();
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('connecting');
+    expect(stage.troupe.status('db')).not.toHaveProperty('mayDownload');
+    await stage.advance(30_000);
+    expect(stage.stateOf('db')).not.toBe('connecting');
   });
 
   it.each([
@@ -211,37 +211,37 @@ describe('the first start by a package runner', () => {
     ['the deadline of a preset', { ...npx, policy: 'claudeCode' }, 30_000],
     ['the deadline of other programs', { command: 'node', args: ['db.js'] }, 30_000],
   ])('respects %s', async (_what, entry, deadlineMs) => {
-    const there = await start(entry);
-    await there.advance(deadlineMs - 1);
-    expect(there.stateOf('db')).toBe('connecting');
-    await there.advance(1);
-    expect(there.stateOf('db')).not.toBe('connecting');
+    const stage = await start(entry);
+    await stage.advance(deadlineMs - 1);
+    expect(stage.stateOf('db')).toBe('connecting');
+    await stage.advance(1);
+    expect(stage.stateOf('db')).not.toBe('connecting');
   });
 
   it('holds its start permit for a second, like any other', async () => {
     // One more than the permits of one core.
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
     const settings = servers(Object.fromEntries(names.map((name) => [name, npx])));
-    const there = await stage({ settings, obedient: [] });
-    expect([there.stateOf('a'), there.stateOf('i')]).toEqual(['connecting', 'queued']);
-    await there.advance(1_000);
-    expect([there.stateOf('a'), there.stateOf('i')]).toEqual(['connecting', 'connecting']);
+    const stage = await stageOf({ settings, obedient: [] });
+    expect([stage.stateOf('a'), stage.stateOf('i')]).toEqual(['connecting', 'queued']);
+    await stage.advance(1_000);
+    expect([stage.stateOf('a'), stage.stateOf('i')]).toEqual(['connecting', 'connecting']);
   });
 
   it('extends the startup timeout of a required server', async () => {
     const required = { ...npx, required: true };
-    const there = await start(required);
-    const waiting = watch(there.troupe.required());
-    await there.advance(149_999);
+    const stage = await start(required);
+    const waiting = watch(stage.troupe.required());
+    await stage.advance(149_999);
     expect(waiting.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(waiting.state).toBe('refused');
   });
 
   it('is named when a call waited in vain', async () => {
-    const there = await start();
-    const call = watch(there.troupe.callServerTool('db', 'query', {}, { timeoutMs: 60_000 }));
-    await there.advance(60_000);
+    const stage = await start();
+    const call = watch(stage.troupe.callServerTool('db', 'query', {}, { timeoutMs: 60_000 }));
+    await stage.advance(60_000);
     expect(call.error).toMatchObject({
       code: 'CONNECTING',
       message: expect.stringContaining('still connecting (it may be downloading)') as string,

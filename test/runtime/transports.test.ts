@@ -16,19 +16,19 @@ import { type HttpFixture, startHttpFixture } from '../fixtures/remote/http-serv
 import { type SseFixture, startSseFixture } from '../fixtures/remote/sse-server.ts';
 import { startWsFixture, type WsFixture } from '../fixtures/remote/ws-server.ts';
 
-let troupe: Troupe | undefined;
+let running: Troupe | undefined;
 let server: HttpFixture | SseFixture | WsFixture | undefined;
 
 afterEach(async () => {
-  await troupe?.stop();
+  await running?.stop();
   await server?.close();
-  troupe = undefined;
+  running = undefined;
   server = undefined;
 });
 
 function start(options: TroupeOptions): Troupe {
-  troupe = createTroupe({ seed: 1, ...options });
-  return troupe;
+  running = createTroupe({ seed: 1, ...options });
+  return running;
 }
 
 const withUrl = (url: string, more: Record<string, unknown> = {}): TroupeOptions => ({
@@ -55,36 +55,36 @@ describe("a server's status", () => {
   it('shows the transport that worked', async () => {
     const fixture = await startSseFixture();
     server = fixture;
-    const there = start(withUrl(fixture.url));
-    expect(await there.waitFor('db', 'ready')).toMatchObject({ transport: 'sse', era: 'legacy' });
-    const { result } = await there.callServerTool('db', 'echo', { a: 1 });
+    const troupe = start(withUrl(fixture.url));
+    expect(await troupe.waitFor('db', 'ready')).toMatchObject({ transport: 'sse', era: 'legacy' });
+    const { result } = await troupe.callServerTool('db', 'echo', { a: 1 });
     expect(result.content).toEqual([{ type: 'text', text: '{"a":1}' }]);
     // Also while it is being opened again.
     fixture.cutStreams();
-    await there.waitFor('db', 'backingOff');
-    expect(there.status('db')?.transport).toBe('sse');
+    await troupe.waitFor('db', 'backingOff');
+    expect(troupe.status('db')?.transport).toBe('sse');
   });
 
   it('names a WebSocket', async () => {
     const fixture = await startWsFixture();
     server = fixture;
-    const there = start(withUrl(fixture.url));
-    expect(await there.waitFor('db', 'ready')).toMatchObject({ transport: 'ws' });
-    const { result } = await there.callServerTool('db', 'echo', { a: 1 });
+    const troupe = start(withUrl(fixture.url));
+    expect(await troupe.waitFor('db', 'ready')).toMatchObject({ transport: 'ws' });
+    const { result } = await troupe.callServerTool('db', 'echo', { a: 1 });
     expect(result.content).toEqual([{ type: 'text', text: '{"a":1}' }]);
   });
 
   it('names a redirect that was not followed', async () => {
     server = await startHttpFixture('redirect');
-    const there = start(withUrl(server.url));
-    await there.waitFor('db', 'backingOff');
-    expect(there.status('db')?.lastError).toMatchObject({ code: 'REDIRECT_BLOCKED' });
+    const troupe = start(withUrl(server.url));
+    await troupe.waitFor('db', 'backingOff');
+    expect(troupe.status('db')?.lastError).toMatchObject({ code: 'REDIRECT_BLOCKED' });
   });
 
   it('names a blocked address', async () => {
-    const there = start(withUrl('http://169.254.169.254/mcp'));
-    await there.waitFor('db', 'backingOff');
-    expect(there.status('db')?.lastError).toMatchObject({ code: 'ADDRESS_BLOCKED' });
+    const troupe = start(withUrl('http://169.254.169.254/mcp'));
+    await troupe.waitFor('db', 'backingOff');
+    expect(troupe.status('db')?.lastError).toMatchObject({ code: 'ADDRESS_BLOCKED' });
   });
 });
 
@@ -92,10 +92,10 @@ describe('a call', () => {
   it('fails as not_executed when it is redirected to another origin', async () => {
     const fixture = await startHttpFixture();
     server = fixture;
-    const there = start(withUrl(fixture.url));
-    await there.waitFor('db', 'ready');
+    const troupe = start(withUrl(fixture.url));
+    await troupe.waitFor('db', 'ready');
     fixture.mode = 'redirect';
-    await expect(there.callServerTool('db', 'echo')).rejects.toMatchObject({
+    await expect(troupe.callServerTool('db', 'echo')).rejects.toMatchObject({
       code: 'REDIRECT_BLOCKED',
       outcome: 'not_executed',
       retryable: false,
@@ -105,10 +105,10 @@ describe('a call', () => {
   it("is retried once after one handshake shared by all of a lost session's calls", async () => {
     const fixture = await startHttpFixture();
     server = fixture;
-    const there = start(withUrl(fixture.url));
-    await there.waitFor('db', 'ready');
+    const troupe = start(withUrl(fixture.url));
+    await troupe.waitFor('db', 'ready');
     fixture.forgetSession();
-    const calls = Array.from({ length: 8 }, () => there.callServerTool('db', 'echo', { a: 1 }));
+    const calls = Array.from({ length: 8 }, () => troupe.callServerTool('db', 'echo', { a: 1 }));
     const reports = await Promise.all(calls);
     expect(reports.map(({ meta }) => meta.attempts)).toEqual(Array.from({ length: 8 }, () => 2));
     expect(fixture.seen.filter((name) => name === 'POST initialize')).toHaveLength(2);
@@ -120,10 +120,10 @@ describe('a server that drops every session', () => {
   it('is contacted at most three times before it backs off', async () => {
     const fixture = await startHttpFixture('404-session-loop');
     server = fixture;
-    const there = start(withUrl(fixture.url));
+    const troupe = start(withUrl(fixture.url));
     const waits = new Map<string, number>();
     await new Promise<void>((resolve) => {
-      there.on('status.changed', ({ status }) => {
+      troupe.on('status.changed', ({ status }) => {
         const { state, nextAttemptAt } = status;
         if (state !== 'backingOff' || nextAttemptAt === undefined || waits.has(nextAttemptAt))
           return;
@@ -133,22 +133,22 @@ describe('a server that drops every session', () => {
     });
     expect(fixture.seen.filter((name) => name === 'POST initialize').length).toBeLessThanOrEqual(3);
     expect(Math.min(...waits.values())).toBeGreaterThan(100);
-    expect(there.status('db')?.lastError?.kind).toBe('sessionMissing');
+    expect(troupe.status('db')?.lastError?.kind).toBe('sessionMissing');
   });
 });
 
 describe('an embedded server', () => {
   it('behaves like any other server', async () => {
     const calc = calculator();
-    const there = start({
+    const troupe = start({
       servers: { calc: { ...calc, settings: { tools: { exclude: ['drop'] }, trust: true } } },
     });
-    expect(await there.waitFor('calc', 'ready')).toMatchObject({
+    expect(await troupe.waitFor('calc', 'ready')).toMatchObject({
       transport: 'memory',
       tools: 1,
       source: { scope: 'api', key: 'mcpServers.calc' },
     });
-    const { result } = await there.callTool('mcp__calc__add', { a: 1, b: 2 });
+    const { result } = await troupe.callTool('mcp__calc__add', { a: 1, b: 2 });
     expect(result.content).toEqual([{ type: 'text', text: '3' }]);
   });
 
@@ -157,19 +157,19 @@ describe('an embedded server', () => {
     const calc = calculator(() => {
       connected += 1;
     });
-    const there = start({ servers: { calc } });
-    await there.waitFor('calc', 'ready');
-    await there.restartAndWait('calc');
+    const troupe = start({ servers: { calc } });
+    await troupe.waitFor('calc', 'ready');
+    await troupe.restartAndWait('calc');
     expect(connected).toBe(2);
-    there.send({ type: 'settings.changed', settings: { mcp: { excluded: ['calc'] } } });
-    await there.waitFor('calc', 'blocked');
-    there.send({ type: 'settings.changed', settings: {} });
-    expect(await there.waitFor('calc', 'ready')).toMatchObject({ transport: 'memory' });
+    troupe.send({ type: 'settings.changed', settings: { mcp: { excluded: ['calc'] } } });
+    await troupe.waitFor('calc', 'blocked');
+    troupe.send({ type: 'settings.changed', settings: {} });
+    expect(await troupe.waitFor('calc', 'ready')).toMatchObject({ transport: 'memory' });
   });
 
   it('is admitted by the same rules', async () => {
-    const there = start({ servers: { calc: calculator() }, allow: [] });
-    expect(await there.waitFor('calc', 'blocked')).toMatchObject({ reason: 'notAllowed' });
+    const troupe = start({ servers: { calc: calculator() }, allow: [] });
+    expect(await troupe.waitFor('calc', 'blocked')).toMatchObject({ reason: 'notAllowed' });
   });
 
   it('cannot share its name with a server in settings', () => {
@@ -193,9 +193,9 @@ describe('an embedded server', () => {
   });
 
   it('does not hide that the settings are invalid', async () => {
-    const there = start({ servers: { calc: calculator() }, settings: { mcpServers: 1 } });
-    await there.ready();
-    expect(there.snapshot().troupe.problems).toMatchObject([{ key: 'mcpServers' }]);
+    const troupe = start({ servers: { calc: calculator() }, settings: { mcpServers: 1 } });
+    await troupe.ready();
+    expect(troupe.snapshot().troupe.problems).toMatchObject([{ key: 'mcpServers' }]);
   });
 });
 
@@ -207,10 +207,13 @@ describe('a stop of a hundred HTTP servers', () => {
     const entries = names.map((name) => [name, { url: fixture.url, headers: { 'x-of': name } }]);
     // No deadline passes, so each session takes the time that it needs.
     const clock = new VirtualClock();
-    const there = start({ clock, settings: { mcpServers: Object.fromEntries(entries) as object } });
-    await Promise.all(names.map((name) => there.waitFor(name, 'ready')));
-    await there.stop();
+    const troupe = start({
+      clock,
+      settings: { mcpServers: Object.fromEntries(entries) as object },
+    });
+    await Promise.all(names.map((name) => troupe.waitFor(name, 'ready')));
+    await troupe.stop();
     expect(fixture.seen.filter((method) => method === 'DELETE')).toHaveLength(100);
-    expect(there.snapshot().servers.every(({ state }) => state === 'stopped')).toBe(true);
+    expect(troupe.snapshot().servers.every(({ state }) => state === 'stopped')).toBe(true);
   });
 });

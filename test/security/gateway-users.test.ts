@@ -127,16 +127,16 @@ describe('a session', () => {
   it('stays open while a call of it runs in the background', async () => {
     const policy = { call: { backgroundAfterMs: 2_000, timeoutMs: 3_600_000 } };
     const settings = { mcpServers: { db: { command: 'db', policy } } };
-    const there = await gatewayStage({ settings: JSON.stringify(settings) });
-    const session = { 'mcp-session-id': await openSession(there.url) };
+    const stage = await gatewayStage({ settings: JSON.stringify(settings) });
+    const session = { 'mcp-session-id': await openSession(stage.url) };
     const params = { name: 'db__query', arguments: {} };
     const message = { jsonrpc: '2.0', id: 2, method: 'tools/call', params };
-    const answer = post(there.url, message, session);
-    const call = await there.nextCall('db');
-    await there.advance(3_000);
+    const answer = post(stage.url, message, session);
+    const call = await stage.nextCall('db');
+    await stage.advance(3_000);
     expect(await (await answer).text()).toContain('background-');
-    await there.advance(1_900_000);
-    const pinged = await post(there.url, { jsonrpc: '2.0', id: 3, method: 'ping' }, session);
+    await stage.advance(1_900_000);
+    const pinged = await post(stage.url, { jsonrpc: '2.0', id: 3, method: 'ping' }, session);
     expect([pinged.status, token.length]).toEqual([200, 43]);
     call.answer(pong);
   });

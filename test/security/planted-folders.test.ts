@@ -41,7 +41,7 @@ interface Entry {
   readonly cwd?: string;
 }
 
-function clone(): Clone {
+function createClone(): Clone {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'planted-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const at = (...parts: string[]): string => path.join(folder, ...parts);
@@ -108,7 +108,7 @@ function module({ marker }: Clone): string {
 type Way = readonly [
   name: string,
   entry: Entry,
-  plant: (there: Clone) => void,
+  plant: (clone: Clone) => void,
   listed: readonly string[],
 ];
 
@@ -120,36 +120,36 @@ const realWays: readonly Way[] = [
   [
     'a shell in .npmrc',
     npx('-c', asCall),
-    (there) => {
-      there.program('evil.sh');
-      there.plant('.npmrc', 'script-shell=./evil.sh\n');
+    (clone) => {
+      clone.program('evil.sh');
+      clone.plant('.npmrc', 'script-shell=./evil.sh\n');
     },
     ['.npmrc'],
   ],
   [
     'options for Node in .npmrc',
     npx('-c', asCall),
-    (there) => {
-      there.plant('evil.cjs', `require('fs').appendFileSync('${there.marker}', 'ran')`);
-      there.plant('.npmrc', `node-options=--require ${there.project}/evil.cjs\n`);
+    (clone) => {
+      clone.plant('evil.cjs', `require('fs').appendFileSync('${clone.marker}', 'ran')`);
+      clone.plant('.npmrc', `node-options=--require ${clone.project}/evil.cjs\n`);
     },
     ['.npmrc'],
   ],
   [
     'a program of the name in node_modules',
     npx('good-server'),
-    (there) => there.program('node_modules/.bin/good-server'),
+    (clone) => clone.program('node_modules/.bin/good-server'),
     ['node_modules', 'node_modules/.bin'],
   ],
   [
     'a package of the exact version in node_modules',
     npx('-y', 'good-server@1.0.0'),
-    (there) => {
+    (clone) => {
       const manifest = { name: 'good-server', version: '1.0.0', bin: 'run.sh' };
-      there.plant('node_modules/good-server/package.json', JSON.stringify(manifest));
-      there.program('node_modules/good-server/run.sh');
-      mkdirSync(path.join(there.project, 'node_modules/.bin'));
-      const link = path.join(there.project, 'node_modules/.bin/good-server');
+      clone.plant('node_modules/good-server/package.json', JSON.stringify(manifest));
+      clone.program('node_modules/good-server/run.sh');
+      mkdirSync(path.join(clone.project, 'node_modules/.bin'));
+      const link = path.join(clone.project, 'node_modules/.bin/good-server');
       symlinkSync('../good-server/run.sh', link);
     },
     ['node_modules', 'node_modules/.bin', 'node_modules/good-server/package.json'],
@@ -157,71 +157,71 @@ const realWays: readonly Way[] = [
   [
     'another Node among the programs of node_modules',
     npx('-c', asCall),
-    (there) => there.program('node_modules/.bin/node'),
+    (clone) => clone.program('node_modules/.bin/node'),
     ['node_modules', 'node_modules/.bin'],
   ],
   [
     'a program in the node_modules of a folder above',
     { ...npx('good-server'), cwd: 'packages/app' },
-    (there) => {
-      there.plant('packages/app/README.md', '');
-      there.program('node_modules/.bin/good-server');
+    (clone) => {
+      clone.plant('packages/app/README.md', '');
+      clone.program('node_modules/.bin/good-server');
     },
     ['../../node_modules', '../../node_modules/.bin'],
   ],
   [
     'a bin of the name in package.json',
     npx('-y', 'good-server'),
-    (there) => {
-      there.program('run.sh');
+    (clone) => {
+      clone.program('run.sh');
       const manifest = { name: 'clone', version: '1.0.0', bin: { 'good-server': 'run.sh' } };
-      there.plant('package.json', JSON.stringify(manifest));
+      clone.plant('package.json', JSON.stringify(manifest));
     },
     ['package.json'],
   ],
   [
     'a script in package.json',
     { command: 'npm', args: ['--silent', 'run', 'good'] },
-    (there) => {
-      there.program('run.sh');
-      there.plant('package.json', JSON.stringify({ scripts: { good: './run.sh' } }));
+    (clone) => {
+      clone.program('run.sh');
+      clone.plant('package.json', JSON.stringify({ scripts: { good: './run.sh' } }));
     },
     ['package.json'],
   ],
   [
     'a program, behind a shell',
     { command: 'sh', args: ['-c', 'exec npx good-server'] },
-    (there) => there.program('node_modules/.bin/good-server'),
+    (clone) => clone.program('node_modules/.bin/good-server'),
     ['node_modules', 'node_modules/.bin'],
   ],
   [
     'a program, behind env',
     { command: 'env', args: ['LEVEL=1', 'npx', 'good-server'] },
-    (there) => there.program('node_modules/.bin/good-server'),
+    (clone) => clone.program('node_modules/.bin/good-server'),
     ['node_modules', 'node_modules/.bin'],
   ],
   [
     'a module of the name',
     { command: 'python3', args: ['-m', 'good_server'] },
-    (there) => there.plant('good_server.py', module(there)),
+    (clone) => clone.plant('good_server.py', module(clone)),
     ['good_server.py'],
   ],
   [
     'a package of the name',
     { command: 'python3', args: ['-um', 'good_server'] },
-    (there) => there.plant('good_server/__main__.py', module(there)),
+    (clone) => clone.plant('good_server/__main__.py', module(clone)),
     ['good_server/__main__.py'],
   ],
   [
     'a module in place of one that Python brings',
     { command: 'python3', args: ['-m', 'json.tool', '--help'] },
-    (there) => there.plant('argparse.py', module(there)),
+    (clone) => clone.plant('argparse.py', module(clone)),
     ['argparse.py'],
   ],
   [
     'a package in place of one that Python brings',
     { command: 'python3', args: ['-c', 'import email'] },
-    (there) => there.plant('email/__init__.py', module(there)),
+    (clone) => clone.plant('email/__init__.py', module(clone)),
     ['email'],
   ],
 ];
@@ -245,7 +245,7 @@ const otherWays: readonly Way[] = [
 ].map(([file = '', line = '', text = '']): Way => {
   const [command = '', ...args] = line.split(' ');
   const listed = file.startsWith('.venv/') ? ['.venv', file] : [file];
-  return [file, { command, args }, (there) => there.plant(file, text), listed];
+  return [file, { command, args }, (clone) => clone.plant(file, text), listed];
 });
 
 /** Resolves once the server is blocked. */
@@ -268,118 +268,118 @@ describe('a server of the user’s own that starts in a clone', () => {
   it.each(realWays)(
     'does not start before an approval names %s',
     async (_, entry, plant, listed) => {
-      const there = clone();
-      plant(there);
-      const troupe = there.start(entry);
-      expect(await waiting(there, troupe)).toEqual(waitingFor(...listed));
+      const clone = createClone();
+      plant(clone);
+      const troupe = clone.start(entry);
+      expect(await waiting(clone, troupe)).toEqual(waitingFor(...listed));
       expect(troupe.approvals()[0]?.warnings).toContainEqual(
         expect.stringContaining('it is a server of your own'),
       );
       troupe.send({ type: 'approval.grant', server: 'good' });
       await troupe.waitFor('good', 'ready', { timeoutMs: 60_000 });
       // The way is one: this is what the approval was about.
-      expect(readFileSync(there.marker, 'utf8')).toContain('ran');
+      expect(readFileSync(clone.marker, 'utf8')).toContain('ran');
     },
   );
 
   it.each(otherWays)(
     'does not start before an approval names %s',
     async (_, entry, plant, listed) => {
-      const there = clone();
-      plant(there);
-      const troupe = there.start(entry);
-      expect(await waiting(there, troupe)).toEqual(waitingFor(...listed));
+      const clone = createClone();
+      plant(clone);
+      const troupe = clone.start(entry);
+      expect(await waiting(clone, troupe)).toEqual(waitingFor(...listed));
     },
   );
 });
 
-const plantProgram = (there: Clone): void => there.program('node_modules/.bin/good-server');
+const plantProgram = (clone: Clone): void => clone.program('node_modules/.bin/good-server');
 
 describe('a server of the user’s own that starts a package runner', () => {
   it('starts where nothing decides for it, and not once something does', async () => {
-    const there = clone();
-    there.plant('package.json', JSON.stringify({ name: 'clone', dependencies: {} }));
-    const troupe = there.start({ command: 'uvx', args: ['good-server'] });
+    const clone = createClone();
+    clone.plant('package.json', JSON.stringify({ name: 'clone', dependencies: {} }));
+    const troupe = clone.start({ command: 'uvx', args: ['good-server'] });
     await troupe.waitFor('good', 'ready');
     expect(troupe.approvals()).toEqual([]);
-    rmSync(there.marker);
+    rmSync(clone.marker);
 
     // As `git pull` brings it: nothing in the settings has changed.
-    there.plant('uv.toml', 'index-url = "http://evil.example"');
+    clone.plant('uv.toml', 'index-url = "http://evil.example"');
     troupe.send({ type: 'server.restart', server: 'good' });
-    expect(await waiting(there, troupe)).toEqual(waitingFor('uv.toml'));
+    expect(await waiting(clone, troupe)).toEqual(waitingFor('uv.toml'));
     // Unless the settings were read again before the start, which then was not tried.
     const refusal = 'The folder of "uvx" has uv.toml, which was not approved';
     expect(troupe.status('good')?.lastError?.message ?? refusal).toContain(refusal);
 
     // It is watched while the server waits.
-    rmSync(path.join(there.project, 'uv.toml'));
+    rmSync(path.join(clone.project, 'uv.toml'));
     await troupe.waitFor('good', 'ready');
   });
 
   it('waits in the next run too, until it is approved there once', async () => {
-    const there = clone();
-    there.plant('.npmrc', 'registry=http://evil.example\n');
+    const clone = createClone();
+    clone.plant('.npmrc', 'registry=http://evil.example\n');
     const entry = { command: 'pnpm', args: ['dlx', 'good-server'] };
-    const first = there.start(entry);
-    expect(await waiting(there, first)).toEqual(waitingFor('.npmrc'));
+    const first = clone.start(entry);
+    expect(await waiting(clone, first)).toEqual(waitingFor('.npmrc'));
     first.send({ type: 'approval.grant', server: 'good' });
     await first.waitFor('good', 'ready');
     expect(await first.approvalsSaved()).toBe(true);
     await first.stop();
-    const options = there.options(entry, 'user');
+    const options = clone.options(entry, 'user');
     expect(await previewPlan(options)).toMatchObject({ steps: [{ step: 'spawn' }] });
-    there.plant('.npmrc', 'script-shell=./evil.sh\n');
+    clone.plant('.npmrc', 'script-shell=./evil.sh\n');
     expect(await previewPlan(options)).toMatchObject({
       steps: [{ reason: 'it waits for your approval; next: troupe approve good' }],
     });
-    rmSync(there.marker);
-    const second = there.start(entry);
-    expect(await waiting(there, second)).toEqual(waitingFor('.npmrc'));
+    rmSync(clone.marker);
+    const second = clone.start(entry);
+    expect(await waiting(clone, second)).toEqual(waitingFor('.npmrc'));
     expect(second.approvals()).toMatchObject([
       { because: 'folderFiles', changes: [{ field: 'folder/.npmrc', before: '', now: '' }] },
     ]);
   });
 
   it('does not wait for files of a folder outside the project', async () => {
-    const there = clone();
-    plantProgram(there);
-    mkdirSync(path.join(there.project, '..', 'elsewhere'));
-    const troupe = there.start({ command: 'yarn', args: ['dlx', 'x'], cwd: '../elsewhere' });
+    const clone = createClone();
+    plantProgram(clone);
+    mkdirSync(path.join(clone.project, '..', 'elsewhere'));
+    const troupe = clone.start({ command: 'yarn', args: ['dlx', 'x'], cwd: '../elsewhere' });
     await troupe.waitFor('good', 'ready');
     expect(troupe.approvals()).toEqual([]);
   });
 
   it('waits if a link leads its folder into the project', async () => {
-    const there = clone();
-    plantProgram(there);
-    symlinkSync(there.project, path.join(there.project, '..', 'link'));
-    const troupe = there.start({ command: 'yarn', args: ['dlx', 'x'], cwd: '../link' });
-    expect(await waiting(there, troupe)).toEqual(waitingFor('node_modules', 'node_modules/.bin'));
+    const clone = createClone();
+    plantProgram(clone);
+    symlinkSync(clone.project, path.join(clone.project, '..', 'link'));
+    const troupe = clone.start({ command: 'yarn', args: ['dlx', 'x'], cwd: '../link' });
+    expect(await waiting(clone, troupe)).toEqual(waitingFor('node_modules', 'node_modules/.bin'));
   });
 
   it('waits if a switch leads it into the project', async () => {
-    const there = clone();
-    there.plant('uv.toml', '');
-    mkdirSync(path.join(there.project, '..', 'elsewhere'));
-    const args = ['--directory', there.project, 'run', 'good'];
-    const troupe = there.start({ command: 'uv', args, cwd: '../elsewhere' });
-    expect(await waiting(there, troupe)).toEqual(waitingFor('../project/uv.toml'));
+    const clone = createClone();
+    clone.plant('uv.toml', '');
+    mkdirSync(path.join(clone.project, '..', 'elsewhere'));
+    const args = ['--directory', clone.project, 'run', 'good'];
+    const troupe = clone.start({ command: 'uv', args, cwd: '../elsewhere' });
+    expect(await waiting(clone, troupe)).toEqual(waitingFor('../project/uv.toml'));
   });
 
   it('starts without an approval if its policy allows the files', async () => {
-    const there = clone();
-    plantProgram(there);
+    const clone = createClone();
+    plantProgram(clone);
     const policy = { approval: { folderFiles: 'allow' } } as const;
-    const troupe = there.start({ command: 'yarn', args: ['dlx', 'good-server'], policy });
+    const troupe = clone.start({ command: 'yarn', args: ['dlx', 'good-server'], policy });
     await troupe.waitFor('good', 'ready');
     expect(troupe.approvals()).toEqual([]);
   });
 });
 
 /** A server that the host passes, whose relative paths begin in the project, with values from commands. */
-function hosted(there: Clone, good: Readonly<Record<string, unknown>>): Troupe {
-  const { sources: _, ...options } = there.options({ command: 'unused' }, 'user');
+function hosted(clone: Clone, good: Readonly<Record<string, unknown>>): Troupe {
+  const { sources: _, ...options } = clone.options({ command: 'unused' }, 'user');
   const settings = { mcpServers: { good }, mcp: { commandValues: true } };
   const troupe = createTroupe({ ...options, bare: true, settings });
   onTestFinished(() => troupe.stop());
@@ -388,84 +388,84 @@ function hosted(there: Clone, good: Readonly<Record<string, unknown>>): Troupe {
 
 describe('a command that gives a value, and is a package runner', () => {
   it('does not run in a clone before an approval names what it reads', async () => {
-    const there = clone();
-    plantProgram(there);
-    there.plant('.npmrc', 'script-shell=./evil.sh\n');
+    const clone = createClone();
+    plantProgram(clone);
+    clone.plant('.npmrc', 'script-shell=./evil.sh\n');
     const url = 'http://127.0.0.1:9/mcp';
-    const troupe = hosted(there, { url, headersCommand: 'npx good-server' });
+    const troupe = hosted(clone, { url, headersCommand: 'npx good-server' });
     const listed = ['.npmrc', 'node_modules', 'node_modules/.bin'];
-    expect(await waiting(there, troupe)).toEqual(waitingFor(...listed));
+    expect(await waiting(clone, troupe)).toEqual(waitingFor(...listed));
     expect(troupe.approvals()[0]?.warnings).toContainEqual(
       expect.stringContaining('a command that gives one of its values runs in this project'),
     );
   });
 
   it('is bound to these files at each run', async () => {
-    const there = clone();
+    const clone = createClone();
     const env = { TOKEN: '!bunx token' };
     const good = { command: process.execPath, args: [server], env, era: 'legacy' };
-    const troupe = hosted(there, good);
+    const troupe = hosted(clone, good);
     await troupe.waitFor('good', 'ready');
     expect(troupe.approvals()).toEqual([]);
-    rmSync(there.marker);
-    there.plant('bunfig.toml', 'preload = ["./evil.ts"]');
+    rmSync(clone.marker);
+    clone.plant('bunfig.toml', 'preload = ["./evil.ts"]');
     troupe.send({ type: 'server.restart', server: 'good' });
-    expect(await waiting(there, troupe)).toEqual(waitingFor('bunfig.toml'));
+    expect(await waiting(clone, troupe)).toEqual(waitingFor('bunfig.toml'));
     expect(troupe.status('good')?.lastError?.message).toContain(
       'The folder of "bunx" has bunfig.toml, which was not approved',
     );
     troupe.send({ type: 'approval.grant', server: 'good' });
     await troupe.waitFor('good', 'ready');
-    expect(existsSync(there.marker)).toBe(true);
+    expect(existsSync(clone.marker)).toBe(true);
   });
 });
 
 describe('a server of the clone that starts a package runner', () => {
   it('is bound to the files that its approval names', async () => {
-    const there = clone();
-    there.plant('.npmrc', 'fund=false\n');
-    plantProgram(there);
-    const troupe = there.start({ command: 'pnpm', args: ['dlx', 'good-server'] }, 'project');
+    const clone = createClone();
+    clone.plant('.npmrc', 'fund=false\n');
+    plantProgram(clone);
+    const troupe = clone.start({ command: 'pnpm', args: ['dlx', 'good-server'] }, 'project');
     const listed = ['.npmrc', 'node_modules', 'node_modules/.bin'];
-    expect(await waiting(there, troupe)).toEqual(waitingFor(...listed));
+    expect(await waiting(clone, troupe)).toEqual(waitingFor(...listed));
     expect(troupe.approvals()[0]?.warnings).not.toContainEqual(
       expect.stringContaining('a server of your own'),
     );
     troupe.send({ type: 'approval.grant', server: 'good' });
     await troupe.waitFor('good', 'ready');
 
-    rmSync(there.marker);
-    there.plant('.npmrc', 'script-shell=./evil.sh\n');
+    rmSync(clone.marker);
+    clone.plant('.npmrc', 'script-shell=./evil.sh\n');
     troupe.send({ type: 'server.restart', server: 'good' });
-    expect(await waiting(there, troupe)).toEqual(waitingFor(...listed));
+    expect(await waiting(clone, troupe)).toEqual(waitingFor(...listed));
     expect(troupe.approvals()).toMatchObject([{ because: 'folderFiles' }]);
 
     // As it was approved: it starts by itself.
-    there.plant('.npmrc', 'fund=false\n');
+    clone.plant('.npmrc', 'fund=false\n');
     await troupe.waitFor('good', 'ready');
   });
 
   it('waits again when another program is put beside the approved one', async () => {
-    const there = clone();
-    plantProgram(there);
-    const troupe = there.start({ command: 'pnpm', args: ['exec', 'good-server'] }, 'project');
+    const clone = createClone();
+    plantProgram(clone);
+    const troupe = clone.start({ command: 'pnpm', args: ['exec', 'good-server'] }, 'project');
     await troupe.waitFor('good', 'blocked');
     troupe.send({ type: 'approval.grant', server: 'good' });
     await troupe.waitFor('good', 'ready');
-    rmSync(there.marker);
-    there.program('node_modules/.bin/node');
+    rmSync(clone.marker);
+    clone.program('node_modules/.bin/node');
     troupe.send({ type: 'server.restart', server: 'good' });
-    expect(await waiting(there, troupe)).toEqual(waitingFor('node_modules', 'node_modules/.bin'));
+    expect(await waiting(clone, troupe)).toEqual(waitingFor('node_modules', 'node_modules/.bin'));
   });
 
   it('reads nothing outside the project for it, and names where links lead', async () => {
-    const there = clone();
-    const outside = path.join(there.project, '..', 'outside');
-    there.plant('../outside/.bin/good-server', 'secret');
-    symlinkSync(outside, path.join(there.project, 'node_modules'));
-    const troupe = there.start({ command: 'pnpm', args: ['exec', 'good-server'] }, 'project');
-    expect(await waiting(there, troupe)).toEqual(waitingFor('node_modules'));
-    const away = there.start(
+    const clone = createClone();
+    const outside = path.join(clone.project, '..', 'outside');
+    clone.plant('../outside/.bin/good-server', 'secret');
+    symlinkSync(outside, path.join(clone.project, 'node_modules'));
+    const troupe = clone.start({ command: 'pnpm', args: ['exec', 'good-server'] }, 'project');
+    expect(await waiting(clone, troupe)).toEqual(waitingFor('node_modules'));
+    const away = clone.start(
       { command: 'pnpm', args: ['exec', 'x'], cwd: '../outside' },
       'project',
     );

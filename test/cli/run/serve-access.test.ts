@@ -31,11 +31,11 @@ async function addressOf(run: CliProcess): Promise<URL> {
 describe('troupe serve --auth oauth', () => {
   it('lets another troupe log in and call', async () => {
     const issuer = await issuerWith({ signingKeys: [createSigningKey('key-1')] });
-    const there = createPlace(cli);
-    there.writeSettings({ db: there.server() });
-    const gateway = there.start(
+    const place = createPlace(cli);
+    place.writeSettings({ db: place.server() });
+    const gateway = place.start(
       'serve',
-      ...['--config', there.settings, '--http', '0', '--json'],
+      ...['--config', place.settings, '--http', '0', '--json'],
       ...['--auth', 'oauth', '--issuer', issuer.issuer(), '--scope', 'tools'],
     );
     const [printed] = await gateway.printed(/\{[^}]*\}/);

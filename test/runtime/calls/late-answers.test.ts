@@ -43,20 +43,20 @@ const stateOf = ({ troupe }: Awaited<ReturnType<typeof start>>, server: string) 
 
 /** Both have run into the deadline of their only try. */
 async function givenUp() {
-  const there = await start();
-  await there.troupe.waitFor('one', 'connecting');
-  await there.troupe.waitFor('two', 'connecting');
-  await there.clock.advanceAndSettle(31_000);
-  await Promise.all([there.troupe.waitFor('one', 'failed'), there.troupe.waitFor('two', 'failed')]);
-  expect(there.questions).toHaveLength(1);
-  there.starts.length = 0;
-  return there;
+  const stage = await start();
+  await stage.troupe.waitFor('one', 'connecting');
+  await stage.troupe.waitFor('two', 'connecting');
+  await stage.clock.advanceAndSettle(31_000);
+  await Promise.all([stage.troupe.waitFor('one', 'failed'), stage.troupe.waitFor('two', 'failed')]);
+  expect(stage.questions).toHaveLength(1);
+  stage.starts.length = 0;
+  return stage;
 }
 
 describe('an input that is asked for', () => {
   it('is the next step of every server that waits for it', async () => {
-    const there = await start();
-    const { clock, troupe, questions } = there;
+    const stage = await start();
+    const { clock, troupe, questions } = stage;
     await troupe.waitFor('two', 'connecting');
     await clock.advanceAndSettle(0);
     const step = 'enter the input "token" where the troupe runs';
@@ -100,8 +100,8 @@ describe('an input that arrives after servers gave up', () => {
     ['while the question is open', 0],
     ['once no server is waiting for it', 120_000],
   ])('starts each server once, %s', async (_, pauseMs) => {
-    const there = await givenUp();
-    const { clock, troupe, questions, starts } = there;
+    const stage = await givenUp();
+    const { clock, troupe, questions, starts } = stage;
     await clock.advanceAndSettle(pauseMs);
     expect(starts).toEqual([]);
     questions[0]?.('late-token');
@@ -111,24 +111,24 @@ describe('an input that arrives after servers gave up', () => {
   });
 
   it('does not start a stopped or blocked server', async () => {
-    const there = await givenUp();
-    const { clock, troupe, questions, starts } = there;
+    const stage = await givenUp();
+    const { clock, troupe, questions, starts } = stage;
     troupe.addServer('three', { command: process.execPath, args: [fixture] });
     troupe.send({ type: 'server.stop', server: 'one' });
     troupe.send({ type: 'allow.changed', allowed: ['one', 'three'] });
     await clock.advanceAndSettle(0);
-    expect([stateOf(there, 'one'), stateOf(there, 'two')]).toEqual(['stopped', 'blocked']);
+    expect([stateOf(stage, 'one'), stateOf(stage, 'two')]).toEqual(['stopped', 'blocked']);
     questions[0]?.('late-token');
     await troupe.waitFor('three', 'ready');
     expect(starts).toEqual(['three']);
-    expect([stateOf(there, 'one'), stateOf(there, 'two')]).toEqual(['stopped', 'blocked']);
+    expect([stateOf(stage, 'one'), stateOf(stage, 'two')]).toEqual(['stopped', 'blocked']);
   });
 
   it('starts no server when the value is missing', async () => {
-    const there = await givenUp();
-    there.questions[0]?.(undefined);
-    await there.clock.advanceAndSettle(1_000);
-    expect(there.starts).toEqual([]);
-    expect(stateOf(there, 'one')).toBe('failed');
+    const stage = await givenUp();
+    stage.questions[0]?.(undefined);
+    await stage.clock.advanceAndSettle(1_000);
+    expect(stage.starts).toEqual([]);
+    expect(stateOf(stage, 'one')).toBe('failed');
   });
 });

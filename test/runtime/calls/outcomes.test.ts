@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CallFailure } from '../../../src/domain/session.ts';
 import type { ScriptedCall } from '../../../src/testing/session-script.ts';
-import { call, callFailure, crash, pong, remote, servers, stage } from '../stage.ts';
+import { call, callFailure, crash, pong, remote, servers, stageOf } from '../stage.ts';
 
 const db = servers({ db: 'srv' });
 
@@ -93,15 +93,15 @@ const reasons = Object.keys(table) as Reason[];
 
 describe('a failed call', () => {
   it.each(reasons)("reports its reason's outcome once it is sent: %s", async (reason) => {
-    const there = await stage({ settings: db });
-    const made = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const made = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
+    await stage.settle();
     expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].written);
     expect(made.error).toMatchObject({ server: 'db', tool: 'query' });
     // Never sent a second time: it may have run.
-    expect(there.sessions.of('db').calls).toHaveLength(1);
+    expect(stage.sessions.of('db').calls).toHaveLength(1);
     if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
   });
 
@@ -110,44 +110,44 @@ describe('a failed call', () => {
     [{ perhapsUnanswered: 'too many' }, /Check the arguments .* If it asked a question: one was/u],
     [{}, /Check the arguments and call again\.$/u],
   ])('is said to have asked only if that is certain (%j)', async (asked, words) => {
-    const there = await stage({ settings: db });
-    const made = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.fail({ ...callFailure('serverError', true), ...asked });
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const made = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.fail({ ...callFailure('serverError', true), ...asked });
+    await stage.settle();
     expect(made.error?.message).toMatch(words);
   });
 
   it.each(reasons.filter((reason) => !table[reason].replays))(
     'is not sent again when it was not written: %s',
     async (reason) => {
-      const there = await stage({ settings: db });
-      const made = call(there, 'db');
-      await there.settle();
-      there.sessions.of('db').calls[0]?.fail(callFailure(reason, false));
-      await there.advance(60_000);
+      const stage = await stageOf({ settings: db });
+      const made = call(stage, 'db');
+      await stage.settle();
+      stage.sessions.of('db').calls[0]?.fail(callFailure(reason, false));
+      await stage.advance(60_000);
       expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].unwritten);
-      expect(there.sessions.scripts.flatMap(({ calls }) => calls)).toHaveLength(1);
+      expect(stage.sessions.scripts.flatMap(({ calls }) => calls)).toHaveLength(1);
     },
   );
 
   it.each(reasons.filter((reason) => table[reason].replays))(
     'is retried once after a reconnect when it provably never ran: %s',
     async (reason) => {
-      const there = await stage({ settings: db });
-      const made = call(there, 'db');
-      await there.settle();
-      const first = there.sessions.of('db');
+      const stage = await stageOf({ settings: db });
+      const made = call(stage, 'db');
+      await stage.settle();
+      const first = stage.sessions.of('db');
       first.calls[0]?.fail(callFailure(reason, false));
-      await there.settle();
+      await stage.settle();
       // Not on the session that lost it, though that one still seems ready.
       expect(first.calls).toHaveLength(1);
       first.fail(crash());
-      await there.advance(1_000);
-      const second = there.sessions.of('db');
+      await stage.advance(1_000);
+      const second = stage.sessions.of('db');
       expect(second).not.toBe(first);
       second.calls[0]?.answer(pong);
-      await there.settle();
+      await stage.settle();
       expect(made).toMatchObject({ state: 'done', value: { meta: { attempts: 2 } } });
     },
   );
@@ -155,39 +155,39 @@ describe('a failed call', () => {
   it.each(reasons.filter((reason) => table[reason].replays))(
     'is not sent a third time: %s',
     async (reason) => {
-      const there = await stage({ settings: db });
-      const made = call(there, 'db');
-      await there.settle();
+      const stage = await stageOf({ settings: db });
+      const made = call(stage, 'db');
+      await stage.settle();
       for (const count of [1, 2]) {
-        expect(there.sessions.scripts).toHaveLength(count);
-        there.sessions.of('db').calls[0]?.fail(callFailure(reason, false));
-        await there.settle();
-        if (count === 1) there.sessions.of('db').fail(crash());
-        await there.advance(1_000);
+        expect(stage.sessions.scripts).toHaveLength(count);
+        stage.sessions.of('db').calls[0]?.fail(callFailure(reason, false));
+        await stage.settle();
+        if (count === 1) stage.sessions.of('db').fail(crash());
+        await stage.advance(1_000);
       }
       expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].unwritten);
-      expect(there.sessions.scripts.flatMap(({ calls }) => calls)).toHaveLength(2);
+      expect(stage.sessions.scripts.flatMap(({ calls }) => calls)).toHaveLength(2);
     },
   );
 
   it('is retried on the new generation when it never ran', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     // Five sessions of the old generation, so that the new one's number is smaller.
     for (let count = 0; count < 4; count += 1) {
-      there.troupe.send({ type: 'server.restart', server: 'db' });
-      await there.settle();
+      stage.troupe.send({ type: 'server.restart', server: 'db' });
+      await stage.settle();
     }
     // One birth in between: the successor then gets the very same actor id.
-    await there.apply(servers({ db: 'srv', other: 'srv' }));
-    const lost = there.sessions.of('db');
-    const made = call(there, 'db');
-    await there.settle();
+    await stage.apply(servers({ db: 'srv', other: 'srv' }));
+    const lost = stage.sessions.of('db');
+    const made = call(stage, 'db');
+    await stage.settle();
     lost.calls[0]?.fail(callFailure('notSent', false));
-    await there.apply(servers({ db: 'newer', other: 'srv' }));
-    expect(there.sessions.of('db').input.actorId).toBe(lost.input.actorId);
-    expect(there.sessions.of('db').input.session).toBe(1);
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    await stage.apply(servers({ db: 'newer', other: 'srv' }));
+    expect(stage.sessions.of('db').input.actorId).toBe(lost.input.actorId);
+    expect(stage.sessions.of('db').input.session).toBe(1);
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 
@@ -202,26 +202,26 @@ describe('a failed call', () => {
     [-32000, 'executed'],
     [undefined, 'executed'],
   ] as const)('maps server error %s to outcome %s', async (rpcCode, outcome) => {
-    const there = await stage({ settings: db });
-    const made = call(there, 'db');
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const made = call(stage, 'db');
+    await stage.settle();
     const more = rpcCode === undefined ? {} : { rpcCode };
-    there.sessions.of('db').calls[0]?.fail(callFailure('serverError', true, more));
-    await there.settle();
+    stage.sessions.of('db').calls[0]?.fail(callFailure('serverError', true, more));
+    await stage.settle();
     expect(made.error).toMatchObject({ code: 'SERVER_ERROR', outcome });
   });
 
   it('has an outcome even after an internal error', async () => {
-    const there = await stage({ settings: db });
-    const made = [call(there, 'db'), call(there, 'db')];
-    await there.settle();
-    const [first, second] = there.sessions.of('db').calls;
+    const stage = await stageOf({ settings: db });
+    const made = [call(stage, 'db'), call(stage, 'db')];
+    await stage.settle();
+    const [first, second] = stage.sessions.of('db').calls;
     const bug = (): never => {
       throw new RangeError('Out of bounds.');
     };
     first?.fail(Object.defineProperty(callFailure('crashed', true), 'message', { get: bug }));
     second?.answer(Object.defineProperty({ ...pong }, 'content', { get: bug }));
-    await there.settle();
+    await stage.settle();
     const message = expect.stringContaining('Out of bounds. Report it.') as string;
     const told = { code: 'INTERNAL', server: 'db', message };
     expect(made.map(({ error }) => error)).toMatchObject([
@@ -231,12 +231,12 @@ describe('a failed call', () => {
   });
 
   it("reports the server's Retry-After", async () => {
-    const there = await stage({ settings: servers({ db: remote }) });
-    const made = call(there, 'db');
-    await there.settle();
+    const stage = await stageOf({ settings: servers({ db: remote }) });
+    const made = call(stage, 'db');
+    await stage.settle();
     const failed = callFailure('rateLimited', true, { retryAfterMs: 7_000 });
-    there.sessions.of('db').calls[0]?.fail(failed);
-    await there.settle();
+    stage.sessions.of('db').calls[0]?.fail(failed);
+    await stage.settle();
     expect(made.error).toMatchObject({
       code: 'RATE_LIMITED',
       retryAfterMs: 7_000,
@@ -244,26 +244,26 @@ describe('a failed call', () => {
   });
 
   it('settles once and is not resent when its server is replaced', async () => {
-    const there = await stage({ settings: db });
-    const made = call(there, 'db');
-    await there.settle();
-    const old = there.sessions.of('db');
-    await there.apply(servers({ db: 'newer' }));
-    expect(there.sessions.of('db')).not.toBe(old);
-    expect(there.stateOf('db')).toBe('ready');
+    const stage = await stageOf({ settings: db });
+    const made = call(stage, 'db');
+    await stage.settle();
+    const old = stage.sessions.of('db');
+    await stage.apply(servers({ db: 'newer' }));
+    expect(stage.sessions.of('db')).not.toBe(old);
+    expect(stage.stateOf('db')).toBe('ready');
     expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'unknown' });
-    expect(there.sessions.of('db').calls).toHaveLength(0);
+    expect(stage.sessions.of('db').calls).toHaveLength(0);
     old.calls[0]?.answer(pong);
-    await there.settle();
+    await stage.settle();
     expect(made.state).toBe('refused');
   });
 
   it('ends at its deadline when the server never answers', async () => {
-    const there = await stage({ settings: db });
-    const made = call(there, 'db', { timeoutMs: 5_000 });
-    await there.advance(4_999);
+    const stage = await stageOf({ settings: db });
+    const made = call(stage, 'db', { timeoutMs: 5_000 });
+    await stage.advance(4_999);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
   });
 });
@@ -310,57 +310,57 @@ describe('the circuit', () => {
   ];
 
   it.each(rows)('counts %s as a server failure: %s', async (_what, counts, end) => {
-    const there = await stage({ settings: db });
-    const script = there.sessions.of('db');
+    const stage = await stageOf({ settings: db });
+    const script = stage.sessions.of('db');
     for (let count = 0; count < 5; count += 1) {
-      call(there, 'db');
-      await there.settle();
+      call(stage, 'db');
+      await stage.settle();
       const asked = script.calls.at(-1);
       expect(asked?.isSettled).toBe(false);
       if (asked !== undefined) end(asked);
-      await there.settle();
+      await stage.settle();
     }
-    expect(there.troupe.status('db')?.circuit).toBe(counts ? 'open' : 'closed');
+    expect(stage.troupe.status('db')?.circuit).toBe(counts ? 'open' : 'closed');
   });
 
   it('resets its count after one success', async () => {
-    const there = await stage({ settings: db });
-    const script = there.sessions.of('db');
+    const stage = await stageOf({ settings: db });
+    const script = stage.sessions.of('db');
     for (let count = 0; count < 12; count += 1) {
-      call(there, 'db');
-      await there.settle();
+      call(stage, 'db');
+      await stage.settle();
       if (count % 5 === 4) script.calls.at(-1)?.answer(pong);
       else script.calls.at(-1)?.fail(callFailure('timeout', true));
-      await there.settle();
+      await stage.settle();
     }
-    expect(there.troupe.status('db')?.circuit).toBe('closed');
+    expect(stage.troupe.status('db')?.circuit).toBe('closed');
   });
 
   it('counts a crash once, however many calls it ended', async () => {
-    const there = await stage({ settings: db });
-    const made = Array.from({ length: 16 }, () => call(there, 'db'));
-    await there.settle();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const made = Array.from({ length: 16 }, () => call(stage, 'db'));
+    await stage.settle();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     expect(made.map(({ error }) => error?.code)).toEqual(
       Array.from({ length: 16 }, () => 'CRASHED'),
     );
-    expect(there.troupe.status('db')?.circuit).toBe('closed');
-    await there.advance(1_000);
-    const next = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    expect(stage.troupe.status('db')?.circuit).toBe('closed');
+    await stage.advance(1_000);
+    const next = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(next.state).toBe('done');
   });
 
   it('stays closed when the user restarts a server with running calls', async () => {
-    const there = await stage({ settings: db });
-    for (let count = 0; count < 16; count += 1) call(there, 'db');
-    await there.settle();
-    there.troupe.send({ type: 'server.restart', server: 'db' });
-    await there.settle();
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.troupe.status('db')?.circuit).toBe('closed');
+    const stage = await stageOf({ settings: db });
+    for (let count = 0; count < 16; count += 1) call(stage, 'db');
+    await stage.settle();
+    stage.troupe.send({ type: 'server.restart', server: 'db' });
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.troupe.status('db')?.circuit).toBe('closed');
   });
 });

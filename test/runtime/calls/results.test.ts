@@ -9,7 +9,7 @@ import type { ToolResult } from '../../../src/domain/tool.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
 import { type KeptFile, Results } from '../../../src/runtime/calls/results.ts';
-import { call, pong, type Stage, servers, stage, tool } from '../stage.ts';
+import { call, pong, type Stage, servers, stageOf, tool } from '../stage.ts';
 
 const text = (value: string) => ({ type: 'text', text: value });
 const answer = (...content: ToolResult['content']): ToolResult => ({ content });
@@ -18,10 +18,10 @@ const filesKey = 'mcp-troupe/files';
 // Without its questions before each call.
 const lenient = { preset: 'ohMyPi', approval: { perCall: false } };
 
-async function answeredWith(there: Stage, result: unknown, server = 'db') {
-  const called = call(there, server);
-  await there.settle();
-  there.sessions
+async function answeredWith(stage: Stage, result: unknown, server = 'db') {
+  const called = call(stage, server);
+  await stage.settle();
+  stage.sessions
     .of(server)
     .calls.at(-1)
     ?.answer(result as ToolResult);
@@ -31,10 +31,10 @@ async function answeredWith(there: Stage, result: unknown, server = 'db') {
 
 describe("a tool's result", () => {
   const under = (policy: unknown, more: Readonly<Record<string, unknown>> = {}) =>
-    stage({ settings: servers({ db: { command: 'srv', policy, ...more }, web: 'srv' }) });
+    stageOf({ settings: servers({ db: { command: 'srv', policy, ...more }, web: 'srv' }) });
 
   it('is returned unchanged with audio, links, resources and unknown blocks', async () => {
-    const there = await under('default');
+    const stage = await under('default');
     const result = {
       content: [
         text('a'),
@@ -47,17 +47,17 @@ describe("a tool's result", () => {
       structuredContent: { a: 1 },
       _meta: { [key]: 'Bearer', other: 1 },
     };
-    const { value } = await answeredWith(there, result);
+    const { value } = await answeredWith(stage, result);
     expect(value?.result).toEqual(result);
     expect(value?.meta).toMatchObject({ server: 'db', tool: 'query', attempts: 1 });
   });
 
   it('fails only its call, as executed, when it is too large', async () => {
-    const there = await under({ result: { maxLength: 100 } });
-    const other = call(there, 'db');
-    await there.settle();
-    const [waiting] = there.sessions.of('db').calls;
-    const { error } = await answeredWith(there, answer(text('x'.repeat(101))));
+    const stage = await under({ result: { maxLength: 100 } });
+    const other = call(stage, 'db');
+    await stage.settle();
+    const [waiting] = stage.sessions.of('db').calls;
+    const { error } = await answeredWith(stage, answer(text('x'.repeat(101))));
     expect(error?.toJSON()).toEqual({
       code: 'RESULT_TOO_LARGE',
       server: 'db',
@@ -69,28 +69,28 @@ describe("a tool's result", () => {
     waiting?.answer(pong);
     await other.promise;
     expect(other.value?.result).toEqual(pong);
-    expect(there.sessions.scripts).toHaveLength(2);
-    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', circuit: 'closed' });
+    expect(stage.sessions.scripts).toHaveLength(2);
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'ready', circuit: 'closed' });
     // Another server has limits of its own.
-    const { value } = await answeredWith(there, answer(text('x'.repeat(101))), 'web');
+    const { value } = await answeredWith(stage, answer(text('x'.repeat(101))), 'web');
     expect(value?.result.content).toHaveLength(1);
   });
 
   it('fails its call when it is nested too deeply', async () => {
-    const there = await under({ result: { maxDepth: 4 } });
-    const { error } = await answeredWith(there, { content: [], structuredContent: { a: [[[1]]] } });
+    const stage = await under({ result: { maxDepth: 4 } });
+    const { error } = await answeredWith(stage, { content: [], structuredContent: { a: [[[1]]] } });
     expect(error).toMatchObject({ code: 'RESULT_TOO_LARGE', outcome: 'executed' });
     expect(error?.message).toContain('more than 4 levels');
-    const fits = await answeredWith(there, { content: [], structuredContent: { a: [[1]] } });
+    const fits = await answeredWith(stage, { content: [], structuredContent: { a: [[1]] } });
     expect(fits.state).toBe('done');
   });
 
   it('follows the current policy, not the one at the start of the call', async () => {
-    const there = await under({ result: { maxLength: 100 } });
-    const called = call(there, 'db');
-    await there.settle();
-    await there.apply(servers({ db: 'srv', web: 'srv' }));
-    there.sessions
+    const stage = await under({ result: { maxLength: 100 } });
+    const called = call(stage, 'db');
+    await stage.settle();
+    await stage.apply(servers({ db: 'srv', web: 'srv' }));
+    stage.sessions
       .of('db')
       .calls.at(-1)
       ?.answer(answer(text('x'.repeat(101))));
@@ -109,25 +109,25 @@ describe("a tool's result", () => {
   ])(
     'is validated when its structured content %s, under policy %j',
     async (_what, policy, rest, isKept) => {
-      const there = await under(policy);
-      there.tools.set('db', [tool('query', listing)]);
-      there.sessions.of('db').notify();
-      await there.settle();
+      const stage = await under(policy);
+      stage.tools.set('db', [tool('query', listing)]);
+      stage.sessions.of('db').notify();
+      await stage.settle();
       const given = { content: [text('a')], ...rest };
-      const first = await answeredWith(there, given);
+      const first = await answeredWith(stage, given);
       expect(first.value?.result).toEqual(isKept ? given : answer(text('a')));
-      const only = await answeredWith(there, { ...given, content: [] });
+      const only = await answeredWith(stage, { ...given, content: [] });
       const json = 'structuredContent' in rest ? JSON.stringify(rest.structuredContent) : '';
       const { result } = only.value ?? {};
       expect(result).toEqual(isKept ? { ...given, content: [] } : answer(text(json)));
-      const lines = (there.troupe.logs('db') ?? []).filter(({ line }) => line.includes('schema'));
+      const lines = (stage.troupe.logs('db') ?? []).filter(({ line }) => line.includes('schema'));
       expect(lines).toHaveLength(isKept ? 0 : 1);
     },
   );
 
   it('may have structured content without an output schema', async () => {
-    const there = await under('default');
-    const { state } = await answeredWith(there, { content: [], structuredContent: { n: 'a' } });
+    const stage = await under('default');
+    const { state } = await answeredWith(stage, { content: [], structuredContent: { n: 'a' } });
     expect(state).toBe('done');
   });
 
@@ -148,8 +148,8 @@ describe("a tool's result", () => {
   });
 
   it('is truncated with a note when the policy limits it', async () => {
-    const there = await under({ result: { textMaxLength: 3 } });
-    const { value } = await answeredWith(there, answer(text('abcdef')));
+    const stage = await under({ result: { textMaxLength: 3 } });
+    const { value } = await answeredWith(stage, answer(text('abcdef')));
     expect(value?.result).toEqual(answer(text('abc'), text('[Cut: 3 of 6 characters are shown.]')));
   });
 });

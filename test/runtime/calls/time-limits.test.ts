@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CallOptions } from '../../../src/index.ts';
-import { call, pong, type Stage, servers, stage, type Watched } from '../stage.ts';
+import { call, pong, type Stage, servers, stageOf, type Watched } from '../stage.ts';
 
 const local = { command: 'srv' };
 const remote = { url: 'https://api.example/mcp' };
@@ -14,12 +14,12 @@ async function running(
   policy: object,
   options: CallOptions = {},
   more: object = {},
-): Promise<{ there: Stage; made: Watched<unknown>; progress: () => void }> {
-  const there = await stage({ settings: under(policy, more) });
-  const made = call(there, 'db', options);
-  await there.settle();
-  const progress = (): void => there.sessions.of('db').calls[0]?.progress({ progress: 1 });
-  return { there, made, progress };
+): Promise<{ stage: Stage; made: Watched<unknown>; progress: () => void }> {
+  const stage = await stageOf({ settings: under(policy, more) });
+  const made = call(stage, 'db', options);
+  await stage.settle();
+  const progress = (): void => stage.sessions.of('db').calls[0]?.progress({ progress: 1 });
+  return { stage, made, progress };
 }
 
 const onProgress = (): void => {};
@@ -27,10 +27,10 @@ const late = { code: 'TIMEOUT', outcome: 'unknown' };
 
 describe('a running call', () => {
   it('ends at its deadline when progress was not requested', async () => {
-    const { there, made, progress } = await running({ call: { timeoutMs: 1_000 } });
-    await there.advance(900);
+    const { stage, made, progress } = await running({ call: { timeoutMs: 1_000 } });
+    await stage.advance(900);
     progress();
-    await there.advance(100);
+    await stage.advance(100);
     expect(made.error).toMatchObject(late);
   });
 
@@ -38,18 +38,18 @@ describe('a running call', () => {
     ['OMP-25', 'ohMyPi', 30_000],
     ['QW-86', 'qwenCode', 300_000],
   ])('%s: under %s ends after %i ms of silence', async (_row, preset, ms) => {
-    const { there, made } = await running({ preset }, { onProgress }, { trust: true });
-    await there.advance(ms - 1);
+    const { stage, made } = await running({ preset }, { onProgress }, { trust: true });
+    await stage.advance(ms - 1);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 
   it('OMP-35: under ohMyPi continues while it reports progress', async () => {
     const policy = { preset: 'ohMyPi' };
-    const { there, made, progress } = await running(policy, { onProgress }, { trust: true });
+    const { stage, made, progress } = await running(policy, { onProgress }, { trust: true });
     for (const ms of [25_000, 25_000, 25_000]) {
-      await there.advance(ms);
+      await stage.advance(ms);
       progress();
     }
     expect(made.state).toBe('pending');
@@ -57,38 +57,38 @@ describe('a running call', () => {
 
   it('QW-86: under qwenCode ends after ten minutes, whatever its progress', async () => {
     const policy = { preset: 'qwenCode' };
-    const { there, made, progress } = await running(policy, { onProgress });
+    const { stage, made, progress } = await running(policy, { onProgress });
     for (const ms of [250_000, 250_000]) {
-      await there.advance(ms);
+      await stage.advance(ms);
       progress();
     }
-    await there.advance(99_999);
+    await stage.advance(99_999);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 
   it('extends its deadline with each progress notification, up to maxTimeoutMs', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 2_500 } };
-    const { there, made, progress } = await running(policy, { onProgress });
+    const { stage, made, progress } = await running(policy, { onProgress });
     for (const ms of [900, 900]) {
-      await there.advance(ms);
+      await stage.advance(ms);
       progress();
     }
-    await there.advance(699);
+    await stage.advance(699);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 
   it('ends when progress stops', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 5_000 } };
-    const { there, made, progress } = await running(policy, { onProgress });
-    await there.advance(900);
+    const { stage, made, progress } = await running(policy, { onProgress });
+    await stage.advance(900);
     progress();
-    await there.advance(999);
+    await stage.advance(999);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 
@@ -101,12 +101,12 @@ describe('a running call', () => {
     ],
     ['there is no maximum timeout', { call: { timeoutMs: 1_000, maxTimeoutMs: null } }, {}],
   ])('ends at its deadline despite progress when %s', async (_why, policy, options) => {
-    const { there, made, progress } = await running(policy, { ...options, onProgress });
-    await there.advance(900);
+    const { stage, made, progress } = await running(policy, { ...options, onProgress });
+    await stage.advance(900);
     progress();
-    await there.advance(99);
+    await stage.advance(99);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 
@@ -123,25 +123,25 @@ describe('a running call', () => {
   ])(
     'ends after the idle timeout set by %s',
     async (_whose, policy, options, more: object = {}) => {
-      const { there, made, progress } = await running(policy, options, more);
-      await there.advance(400);
+      const { stage, made, progress } = await running(policy, options, more);
+      await stage.advance(400);
       progress();
-      await there.advance(499);
+      await stage.advance(499);
       expect(made.state).toBe('pending');
-      await there.advance(1);
+      await stage.advance(1);
       expect(made.error).toMatchObject(late);
     },
   );
 
   it("obeys both its caller's idle timeout and its caller's deadline", async () => {
-    const { there, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });
+    const { stage, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });
     for (const ms of [400, 400]) {
-      await there.advance(ms);
+      await stage.advance(ms);
       progress();
     }
-    await there.advance(199);
+    await stage.advance(199);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 
@@ -152,47 +152,47 @@ describe('a running call', () => {
 
   it("extends its deadline by its tool's timeout", async () => {
     const tools = { overrides: { query: { timeoutMs: 200 } } };
-    const { there, made, progress } = await running({}, { onProgress }, { tools });
-    await there.advance(150);
+    const { stage, made, progress } = await running({}, { onProgress }, { tools });
+    await stage.advance(150);
     progress();
-    await there.advance(199);
+    await stage.advance(199);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(late);
   });
 });
 
 describe('a call close to its deadline', () => {
   it('is not sent from the queue', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
-    for (let n = 0; n < 64; n += 1) call(there, 'db');
-    const made = call(there, 'db', { timeoutMs: 1_000 });
-    await there.advance(990);
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    for (let n = 0; n < 64; n += 1) call(stage, 'db');
+    const made = call(stage, 'db', { timeoutMs: 1_000 });
+    await stage.advance(990);
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(made.error).toMatchObject({ code: 'OVERLOADED', outcome: 'not_executed' });
     expect(made.error?.retryable).toBe(true);
-    expect(there.sessions.of('db').calls).toHaveLength(64);
+    expect(stage.sessions.of('db').calls).toHaveLength(64);
   });
 
   it('is not sent to a server that becomes ready too late', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
-    const made = call(there, 'db', { timeoutMs: 1_000 });
-    await there.advance(990);
-    const script = there.sessions.of('db');
+    const stage = await stageOf({ settings: servers({ db: 'srv' }), obedient: [] });
+    const made = call(stage, 'db', { timeoutMs: 1_000 });
+    await stage.advance(990);
+    const script = stage.sessions.of('db');
     script.open();
     script.list([{ name: 'query', inputSchema: { type: 'object' } }]);
-    await there.settle();
+    await stage.settle();
     expect(made.error).toMatchObject({ code: 'CONNECTING', outcome: 'not_executed' });
     expect(script.calls).toHaveLength(0);
   });
 
   it('is sent when its caller set a short timeout', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
-    const made = call(there, 'db', { timeoutMs: 5 });
-    await there.settle();
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    const made = call(stage, 'db', { timeoutMs: 5 });
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ListedPrompt, ListedResource } from '../../../src/domain/catalog.ts';
 import type { TroupeError } from '../../../src/domain/troupe-error.ts';
 import { EraStore } from '../../../src/runtime/catalog/store.ts';
-import { callFailure, crash, pong, servers, setUp, stage, tool, watch } from '../stage.ts';
+import { callFailure, crash, pong, servers, setUp, stageOf, tool, watch } from '../stage.ts';
 import { createStore, known } from './stored-catalogs.ts';
 
 const resource = (uri: string): ListedResource => ({ uri, name: uri });
@@ -20,18 +20,18 @@ async function refusal(asked: Promise<unknown>): Promise<TroupeError> {
 describe('stored catalogs', () => {
   it("show every server's tools before any server is connected", async () => {
     const store = createStore([known('db', 'query'), known('lazy', 'later')]);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: 'srv', lazy: { command: 'srv', startup: 'lazy' }, web: 'srv' }),
       keepCatalogs: store.keepCatalogs,
       obedient: [],
     });
-    expect(there.stateOf('db')).toBe('connecting');
-    expect(there.troupe.tools().map(({ name, catalog }) => `${name} ${catalog}`)).toEqual([
+    expect(stage.stateOf('db')).toBe('connecting');
+    expect(stage.troupe.tools().map(({ name, catalog }) => `${name} ${catalog}`)).toEqual([
       'mcp__db__query deferred',
       'mcp__lazy__later deferred',
     ]);
-    const ready = watch(there.troupe.ready());
-    await there.advance(250);
+    const ready = watch(stage.troupe.ready());
+    await stage.advance(250);
     expect(ready.value).toMatchObject({
       live: [],
       deferred: ['db', 'lazy'],
@@ -43,18 +43,18 @@ describe('stored catalogs', () => {
 
   it("are replaced by the server's own list, with an event", async () => {
     const store = createStore([known('db', 'old')]);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: 'srv' }),
       keepCatalogs: store.keepCatalogs,
       obedient: [],
     });
-    await there.advance(250);
+    await stage.advance(250);
     const changes: unknown[] = [];
-    there.troupe.on('tools.changed', (event) => changes.push(event));
-    there.sessions.of('db').open();
-    there.sessions.of('db').list([tool('new')]);
-    await there.settle();
-    expect(there.troupe.tools()).toMatchObject([{ name: 'mcp__db__new', catalog: 'live' }]);
+    stage.troupe.on('tools.changed', (event) => changes.push(event));
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').list([tool('new')]);
+    await stage.settle();
+    expect(stage.troupe.tools()).toMatchObject([{ name: 'mcp__db__new', catalog: 'live' }]);
     expect(changes).toEqual([{ servers: ['db'] }]);
     expect(store.saved.at(-1)).toMatchObject({
       server: 'db',
@@ -64,52 +64,52 @@ describe('stored catalogs', () => {
 
   it('allow a call to start a dormant server', async () => {
     const store = createStore([known('lazy', 'query')]);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ lazy: { command: 'srv', startup: 'lazy' } }),
       keepCatalogs: store.keepCatalogs,
     });
-    expect(there.stateOf('lazy')).toBe('dormant');
-    there.sessions.onCall = (_script, call) => call.answer(pong);
-    await expect(there.troupe.callTool('mcp__lazy__query')).resolves.toMatchObject({
+    expect(stage.stateOf('lazy')).toBe('dormant');
+    stage.sessions.onCall = (_script, call) => call.answer(pong);
+    await expect(stage.troupe.callTool('mcp__lazy__query')).resolves.toMatchObject({
       result: pong,
     });
   });
 
   it('are ignored when empty', async () => {
     const store = createStore([known('db')]);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: 'srv' }),
       keepCatalogs: store.keepCatalogs,
       obedient: [],
     });
-    expect(there.troupe.status('db')?.catalog).toBe('none');
+    expect(stage.troupe.status('db')?.catalog).toBe('none');
   });
 
   it('delay the first pass by at most 100 ms', async () => {
     const store = createStore([known('db', 'query')]);
     store.hang();
-    const there = setUp({ settings: servers({ db: 'srv' }), keepCatalogs: store.keepCatalogs });
-    await there.advance(99);
-    expect(there.troupe.status('db')).toBeUndefined();
-    await there.advance(1);
-    expect(there.stateOf('db')).toBe('ready');
+    const stage = setUp({ settings: servers({ db: 'srv' }), keepCatalogs: store.keepCatalogs });
+    await stage.advance(99);
+    expect(stage.troupe.status('db')).toBeUndefined();
+    await stage.advance(1);
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('are loaded once, when a server is new', async () => {
     const store = createStore([known('web', 'get')]);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: 'srv' }),
       keepCatalogs: store.keepCatalogs,
       obedient: ['db'],
     });
-    await there.apply(servers({ db: 'srv', web: { command: 'srv', startup: 'lazy' } }));
+    await stage.apply(servers({ db: 'srv', web: { command: 'srv', startup: 'lazy' } }));
     expect(store.looks).toEqual([['db'], ['web']]);
-    expect(there.troupe.tools().map(({ name }) => name)).toContain('mcp__web__get');
+    expect(stage.troupe.tools().map(({ name }) => name)).toContain('mcp__web__get');
   });
 
   it('are neither read nor written under the memory policy', async () => {
     const store = createStore([known('db', 'query')]);
-    await stage({
+    await stageOf({
       settings: servers({ db: 'srv' }, { policy: { catalog: { cache: 'memory' } } }),
       keepCatalogs: store.keepCatalogs,
     });
@@ -120,31 +120,31 @@ describe('stored catalogs', () => {
 
 describe("a lost server's catalog", () => {
   const lost = async (catalog: object) => {
-    const there = await stage({ settings: servers({ db: 'srv' }, { policy: { catalog } }) });
+    const stage = await stageOf({ settings: servers({ db: 'srv' }, { policy: { catalog } }) });
     const changes: unknown[] = [];
-    there.troupe.on('tools.changed', (event) => changes.push(event));
-    const shown = () => there.troupe.tools().map(({ name, catalog: from }) => `${name} ${from}`);
+    stage.troupe.on('tools.changed', (event) => changes.push(event));
+    const shown = () => stage.troupe.tools().map(({ name, catalog: from }) => `${name} ${from}`);
     const before = shown().map((one) => one.split(' ')[0]);
-    there.obedient = new Set();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
-    return { there, changes, shown, before };
+    stage.obedient = new Set();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
+    return { stage, changes, shown, before };
   };
 
   it('stays listed as stale by default', async () => {
-    const { shown, before, there } = await lost({});
+    const { shown, before, stage } = await lost({});
     expect(before.length).toBeGreaterThan(0);
     expect(shown()).toEqual(before.map((name) => `${name} stale`));
-    expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', catalog: 'stale' });
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'backingOff', catalog: 'stale' });
   });
 
   it('is hidden when the policy says so, with an event each time', async () => {
-    const { there, shown, before, changes } = await lost({ whileDown: 'hide' });
+    const { stage, shown, before, changes } = await lost({ whileDown: 'hide' });
     expect(shown()).toEqual([]);
-    expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
+    expect(stage.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
     expect(changes).toEqual([{ servers: ['db'] }]);
-    there.obedient = null;
-    await there.advance(60_000);
+    stage.obedient = null;
+    await stage.advance(60_000);
     expect(shown()).toEqual(before.map((name) => `${name} live`));
     expect(changes).toHaveLength(2);
   });
@@ -157,59 +157,59 @@ describe("a lost server's catalog", () => {
 
 describe('resources and prompts', () => {
   it('are listed by server, sorted, with an event when they change', async () => {
-    const there = await stage({ settings: servers({ web: 'srv', db: 'srv' }) });
+    const stage = await stageOf({ settings: servers({ web: 'srv', db: 'srv' }) });
     const changes: string[] = [];
-    there.troupe.on('resources.changed', ({ server }) => changes.push(`resources ${server}`));
-    there.troupe.on('prompts.changed', ({ server }) => changes.push(`prompts ${server}`));
-    there.sessions.of('web').offer({ resources: [resource('b:1')], prompts: [prompt('p')] });
-    there.sessions.of('db').offer({ resources: [resource('z:1'), resource('a:1')] });
-    await there.settle();
-    expect(there.troupe.resources().map(({ server, uri }) => `${server} ${uri}`)).toEqual([
+    stage.troupe.on('resources.changed', ({ server }) => changes.push(`resources ${server}`));
+    stage.troupe.on('prompts.changed', ({ server }) => changes.push(`prompts ${server}`));
+    stage.sessions.of('web').offer({ resources: [resource('b:1')], prompts: [prompt('p')] });
+    stage.sessions.of('db').offer({ resources: [resource('z:1'), resource('a:1')] });
+    await stage.settle();
+    expect(stage.troupe.resources().map(({ server, uri }) => `${server} ${uri}`)).toEqual([
       'db a:1',
       'db z:1',
       'web b:1',
     ]);
-    expect(there.troupe.prompts()).toEqual([{ name: 'p', server: 'web', catalog: 'live' }]);
-    expect(there.troupe.resourceTemplates()).toEqual([]);
+    expect(stage.troupe.prompts()).toEqual([{ name: 'p', server: 'web', catalog: 'live' }]);
+    expect(stage.troupe.resourceTemplates()).toEqual([]);
     expect(changes).toEqual(['resources db', 'resources web', 'prompts web']);
-    const before = there.troupe.resources();
-    there.sessions.of('web').offer({ resources: [resource('b:1')] });
-    await there.settle();
-    expect(there.troupe.resources()).toBe(before);
+    const before = stage.troupe.resources();
+    stage.sessions.of('web').offer({ resources: [resource('b:1')] });
+    await stage.settle();
+    expect(stage.troupe.resources()).toBe(before);
     expect(changes).toHaveLength(3);
   });
 
   it('stay listed as stale while their server is lost and disappear with it', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
-    there.sessions.of('db').offer({ prompts: [prompt('p')] });
-    there.obedient = new Set();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
-    expect(there.troupe.prompts()).toMatchObject([{ name: 'p', catalog: 'stale' }]);
-    there.troupe.send({ type: 'server.stop', server: 'db' });
-    await there.settle();
-    expect(there.troupe.prompts()).toEqual([]);
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    stage.sessions.of('db').offer({ prompts: [prompt('p')] });
+    stage.obedient = new Set();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
+    expect(stage.troupe.prompts()).toMatchObject([{ name: 'p', catalog: 'stale' }]);
+    stage.troupe.send({ type: 'server.stop', server: 'db' });
+    await stage.settle();
+    expect(stage.troupe.prompts()).toEqual([]);
   });
 
   it('are requested like calls', async () => {
-    const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
+    const stage = await stageOf({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
     const contents = [{ uri: 'a:1', text: 'hello' }];
     const asked: unknown[] = [];
-    there.sessions.onCall = (_script, call) => {
+    stage.sessions.onCall = (_script, call) => {
       asked.push([call.tool, call.args]);
       call.answer({ contents });
     };
-    const report = await there.troupe.readResource('db', 'a:1');
+    const report = await stage.troupe.readResource('db', 'a:1');
     expect(report).toEqual({
       result: { contents },
       meta: { server: 'db', attempts: 1, durationMs: 0 },
     });
-    await there.troupe.getPrompt('db', 'greet', { who: 'Ada' });
+    await stage.troupe.getPrompt('db', 'greet', { who: 'Ada' });
     const request = {
       ref: { type: 'ref/prompt', name: 'greet' },
       argument: { name: 'who', value: 'A' },
     } as const;
-    await there.troupe.complete('db', request);
+    await stage.troupe.complete('db', request);
     expect(asked).toEqual([
       ['resources/read', { uri: 'a:1' }],
       ['prompts/get', { name: 'greet', arguments: { who: 'Ada' } }],
@@ -218,12 +218,12 @@ describe('resources and prompts', () => {
   });
 
   it('fail like calls and name the request', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
-    there.sessions.onCall = (_script, call) =>
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    stage.sessions.onCall = (_script, call) =>
       call.fail(
         callFailure('unsupported', false, { message: 'The server does not offer prompts.' }),
       );
-    const error = await refusal(there.troupe.getPrompt('db', 'greet'));
+    const error = await refusal(stage.troupe.getPrompt('db', 'greet'));
     expect(error).toMatchObject({
       code: 'CAPABILITY_MISSING',
       server: 'db',
@@ -232,12 +232,12 @@ describe('resources and prompts', () => {
       message: 'prompt greet on db: The server does not offer prompts. Ask a server that does.',
     });
     expect(error.tool).toBeUndefined();
-    there.troupe.send({ type: 'server.stop', server: 'db' });
-    await there.settle();
-    expect(await refusal(there.troupe.readResource('db', 'a:1'))).toMatchObject({
+    stage.troupe.send({ type: 'server.stop', server: 'db' });
+    await stage.settle();
+    expect(await refusal(stage.troupe.readResource('db', 'a:1'))).toMatchObject({
       code: 'STOPPED',
     });
-    expect(await refusal(there.troupe.readResource('none', 'a:1'))).toMatchObject({
+    expect(await refusal(stage.troupe.readResource('none', 'a:1'))).toMatchObject({
       code: 'SERVER_UNKNOWN',
     });
   });
@@ -245,35 +245,35 @@ describe('resources and prompts', () => {
 
 describe('watched resources', () => {
   it('are watched in every later session until unsubscribed', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
     const news: string[] = [];
-    there.troupe.on('resource.updated', ({ server, uri }) => news.push(`${server} ${uri}`));
-    const end = there.troupe.subscribe('db', 'a:1');
-    const endToo = there.troupe.subscribe('db', 'a:1');
-    expect(there.sessions.of('db').watched).toEqual(['a:1']);
-    there.sessions.of('db').update('a:1');
+    stage.troupe.on('resource.updated', ({ server, uri }) => news.push(`${server} ${uri}`));
+    const end = stage.troupe.subscribe('db', 'a:1');
+    const endToo = stage.troupe.subscribe('db', 'a:1');
+    expect(stage.sessions.of('db').watched).toEqual(['a:1']);
+    stage.sessions.of('db').update('a:1');
     expect(news).toEqual(['db a:1']);
-    there.troupe.send({ type: 'server.reconnect', server: 'db' });
-    await there.settle();
-    expect(there.sessions.of('db').input.session).toBe(2);
-    expect(there.sessions.of('db').watched).toEqual(['a:1']);
+    stage.troupe.send({ type: 'server.reconnect', server: 'db' });
+    await stage.settle();
+    expect(stage.sessions.of('db').input.session).toBe(2);
+    expect(stage.sessions.of('db').watched).toEqual(['a:1']);
     end();
     end();
-    expect(there.sessions.of('db').watched).toEqual(['a:1']);
+    expect(stage.sessions.of('db').watched).toEqual(['a:1']);
     endToo();
-    expect(there.sessions.of('db').watched).toEqual([]);
+    expect(stage.sessions.of('db').watched).toEqual([]);
   });
 
   it('require a known server and are limited to 256 per server', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
-    expect(() => there.troupe.subscribe('none', 'a:1')).toThrow(
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    expect(() => stage.troupe.subscribe('none', 'a:1')).toThrow(
       expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
     );
-    for (let count = 0; count < 256; count += 1) there.troupe.subscribe('db', `a:${count}`);
-    expect(() => there.troupe.subscribe('db', 'a:256')).toThrow(
+    for (let count = 0; count < 256; count += 1) stage.troupe.subscribe('db', `a:${count}`);
+    expect(() => stage.troupe.subscribe('db', 'a:256')).toThrow(
       expect.objectContaining({ code: 'OVERLOADED' }),
     );
-    expect(() => there.troupe.subscribe('db', 'a:1')).not.toThrow();
+    expect(() => stage.troupe.subscribe('db', 'a:1')).not.toThrow();
   });
 });
 
@@ -298,22 +298,22 @@ describe("a server's era", () => {
 describe("all servers' tools", () => {
   it('are limited to ten thousand, and the log names the omitted ones', async () => {
     const names = Array.from({ length: 11 }, (_, index) => `s${String(index).padStart(2, '0')}`);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers(Object.fromEntries(names.map((name) => [name, 'srv']))),
       obedient: [],
     });
     const lines: string[] = [];
-    there.troupe.on('server.log', ({ server, line }) => lines.push(`${server}: ${line}`));
-    await there.advance(10_000);
+    stage.troupe.on('server.log', ({ server, line }) => lines.push(`${server}: ${line}`));
+    await stage.advance(10_000);
     const thousand = Array.from({ length: 1_000 }, (_, index) => tool(`t${index}`));
-    for (const script of there.sessions.scripts.toReversed()) {
+    for (const script of stage.sessions.scripts.toReversed()) {
       if (script.state !== 'opening') continue;
       script.open();
       script.list(thousand);
-      await there.settle();
+      await stage.settle();
     }
-    expect(there.troupe.tools()).toHaveLength(10_000);
-    expect(there.troupe.tools().some(({ server }) => server === 's10')).toBe(false);
+    expect(stage.troupe.tools()).toHaveLength(10_000);
+    expect(stage.troupe.tools().some(({ server }) => server === 's10')).toBe(false);
     expect(
       lines.filter((line) => line.includes('only 0 of its 1000 tools are shown')),
     ).toHaveLength(1);

@@ -1,91 +1,91 @@
 import { describe, expect, it } from 'vitest';
-import { crash, nextAttempt, pong, type Stage, servers, stage, tool, watch } from '../stage.ts';
+import { crash, nextAttempt, pong, type Stage, servers, stageOf, tool, watch } from '../stage.ts';
 
 const query = 'mcp__db__query';
 const db = servers({ db: 'srv' });
-const answerLast = (there: Stage, server = 'db'): void =>
-  there.sessions.of(server).calls.at(-1)?.answer(pong);
+const answerLast = (stage: Stage, server = 'db'): void =>
+  stage.sessions.of(server).calls.at(-1)?.answer(pong);
 
 describe('a catalog snapshot', () => {
   it('keeps its tools while servers come and go', async () => {
-    const there = await stage({ settings: db });
-    const catalog = there.troupe.catalog();
+    const stage = await stageOf({ settings: db });
+    const catalog = stage.troupe.catalog();
     const before = JSON.stringify(catalog.tools);
-    await there.apply(servers({ web: 'srv' }));
+    await stage.apply(servers({ web: 'srv' }));
     expect(JSON.stringify(catalog.tools)).toBe(before);
     expect(catalog.tools.map(({ name }) => name)).toEqual([query]);
-    expect(there.troupe.catalog().tools.map(({ name }) => name)).toEqual(['mcp__web__query']);
+    expect(stage.troupe.catalog().tools.map(({ name }) => name)).toEqual(['mcp__web__query']);
   });
 
   it("calls the shown tool with the caller's arguments and options", async () => {
-    const there = await stage({ settings: db });
-    const called = watch(there.troupe.catalog().callTool(query, { sql: 'select 1' }));
-    await there.settle();
-    const [sent] = there.sessions.of('db').calls;
+    const stage = await stageOf({ settings: db });
+    const called = watch(stage.troupe.catalog().callTool(query, { sql: 'select 1' }));
+    await stage.settle();
+    const [sent] = stage.sessions.of('db').calls;
     expect(sent).toMatchObject({ tool: 'query', args: { sql: 'select 1' } });
-    answerLast(there);
+    answerLast(stage);
     await called.promise;
     expect(called.value).toMatchObject({ result: pong, meta: { server: 'db', tool: 'query' } });
   });
 
   it('calls a replaced server that lists the same tool', async () => {
-    const there = await stage({ settings: db });
-    const catalog = there.troupe.catalog();
-    const before = there.sessions.of('db');
-    await there.apply(servers({ db: 'newer', web: 'srv' }));
+    const stage = await stageOf({ settings: db });
+    const catalog = stage.troupe.catalog();
+    const before = stage.sessions.of('db');
+    await stage.apply(servers({ db: 'newer', web: 'srv' }));
     const called = watch(catalog.callTool(query));
-    await there.settle();
-    expect(there.sessions.of('db')).not.toBe(before);
-    answerLast(there);
+    await stage.settle();
+    expect(stage.sessions.of('db')).not.toBe(before);
+    answerLast(stage);
     await called.promise;
     expect(called.value?.result).toEqual(pong);
   });
 
   it('waits for a crashed server and calls an unchanged tool', async () => {
-    const there = await stage({ settings: db });
-    const catalog = there.troupe.catalog();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const catalog = stage.troupe.catalog();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     const called = watch(catalog.callTool(query));
-    await nextAttempt(there, 'db');
-    answerLast(there);
+    await nextAttempt(stage, 'db');
+    answerLast(stage);
     await called.promise;
     expect(called.value?.meta.attempts).toBe(1);
   });
 
   it("reports a removed server even if another server has its tool's name", async () => {
-    const there = await stage({ settings: servers({ a: 'srv' }), obedient: [] });
-    there.sessions.of('a').open();
-    there.sessions.of('a').list([tool('b__c')]);
-    await there.settle();
-    const catalog = there.troupe.catalog();
-    there.obedient = null;
-    there.tools.set('a__b', [tool('c')]);
-    await there.apply(servers({ a__b: 'srv' }));
-    expect(there.troupe.tools()).toMatchObject([{ name: 'mcp__a__b__c', server: 'a__b' }]);
+    const stage = await stageOf({ settings: servers({ a: 'srv' }), obedient: [] });
+    stage.sessions.of('a').open();
+    stage.sessions.of('a').list([tool('b__c')]);
+    await stage.settle();
+    const catalog = stage.troupe.catalog();
+    stage.obedient = null;
+    stage.tools.set('a__b', [tool('c')]);
+    await stage.apply(servers({ a__b: 'srv' }));
+    expect(stage.troupe.tools()).toMatchObject([{ name: 'mcp__a__b__c', server: 'a__b' }]);
     await expect(catalog.callTool('mcp__a__b__c')).rejects.toMatchObject({
       code: 'SERVER_REMOVED',
       outcome: 'not_executed',
     });
-    expect(there.sessions.of('a__b').calls).toEqual([]);
+    expect(stage.sessions.of('a__b').calls).toEqual([]);
   });
 
   it('calls the shown tool even if another now has its exposed name', async () => {
-    const there = await stage({ settings: servers({ a__b: 'srv' }), obedient: [] });
-    there.sessions.of('a__b').open();
-    there.sessions.of('a__b').list([tool('c')]);
-    await there.settle();
-    const catalog = there.troupe.catalog();
-    there.obedient = null;
-    there.tools.set('a', [tool('b__c')]);
-    await there.apply(servers({ a: 'srv', a__b: 'srv' }));
-    expect(there.troupe.tools()).toMatchObject([{ name: 'mcp__a__b__c', server: 'a' }, {}]);
+    const stage = await stageOf({ settings: servers({ a__b: 'srv' }), obedient: [] });
+    stage.sessions.of('a__b').open();
+    stage.sessions.of('a__b').list([tool('c')]);
+    await stage.settle();
+    const catalog = stage.troupe.catalog();
+    stage.obedient = null;
+    stage.tools.set('a', [tool('b__c')]);
+    await stage.apply(servers({ a: 'srv', a__b: 'srv' }));
+    expect(stage.troupe.tools()).toMatchObject([{ name: 'mcp__a__b__c', server: 'a' }, {}]);
     const called = watch(catalog.callTool('mcp__a__b__c'));
-    await there.settle();
-    answerLast(there, 'a__b');
+    await stage.settle();
+    answerLast(stage, 'a__b');
     await called.promise;
     expect(called.value?.meta).toMatchObject({ server: 'a__b', tool: 'c' });
-    expect(there.sessions.of('a').calls).toEqual([]);
+    expect(stage.sessions.of('a').calls).toEqual([]);
   });
 
   it.each([
@@ -106,61 +106,61 @@ describe('a catalog snapshot', () => {
       'TOOL_CHANGED',
     ],
   ])('refuses a call when the tool %s', async (_, tools, code) => {
-    const there = await stage({ settings: db });
-    const catalog = there.troupe.catalog();
-    there.tools.set('db', tools);
-    await there.apply(servers({ db: 'newer' }));
+    const stage = await stageOf({ settings: db });
+    const catalog = stage.troupe.catalog();
+    stage.tools.set('db', tools);
+    await stage.apply(servers({ db: 'newer' }));
     await expect(catalog.callTool(query)).rejects.toMatchObject({ code, outcome: 'not_executed' });
-    expect(there.sessions.of('db').calls).toEqual([]);
+    expect(stage.sessions.of('db').calls).toEqual([]);
   });
 
   it('is outdated by the next, which calls the changed tool', async () => {
-    const there = await stage({ settings: db });
-    there.tools.set('db', [tool('query', { title: 'Another' })]);
-    await there.apply(servers({ db: 'newer' }));
-    const called = watch(there.troupe.catalog().callTool(query));
-    await there.settle();
-    answerLast(there);
+    const stage = await stageOf({ settings: db });
+    stage.tools.set('db', [tool('query', { title: 'Another' })]);
+    await stage.apply(servers({ db: 'newer' }));
+    const called = watch(stage.troupe.catalog().callTool(query));
+    await stage.settle();
+    answerLast(stage);
     await called.promise;
     expect(called.value?.result).toEqual(pong);
   });
 
   it('checks the tool when the call is sent, not when it is queued', async () => {
-    const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
-    const start = watch(there.troupe.callServerTool('db', 'query'));
-    await there.settle();
-    answerLast(there);
+    const stage = await stageOf({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
+    const start = watch(stage.troupe.callServerTool('db', 'query'));
+    await stage.settle();
+    answerLast(stage);
     await start.promise;
-    const catalog = there.troupe.catalog();
-    there.obedient = new Set();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    const catalog = stage.troupe.catalog();
+    stage.obedient = new Set();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     const called = watch(catalog.callTool(query));
-    await nextAttempt(there, 'db');
+    await nextAttempt(stage, 'db');
     expect(called.state).toBe('pending');
-    there.sessions.of('db').open();
-    there.sessions.of('db').list([tool('query', { title: 'Another' })]);
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').list([tool('query', { title: 'Another' })]);
     await called.promise;
     expect(called.error?.code).toBe('TOOL_CHANGED');
   });
 
   it('rejects later tools and invalid names', async () => {
-    const there = await stage({ settings: db });
-    const catalog = there.troupe.catalog();
-    await there.apply(servers({ db: 'srv', web: 'srv' }));
+    const stage = await stageOf({ settings: db });
+    const catalog = stage.troupe.catalog();
+    await stage.apply(servers({ db: 'srv', web: 'srv' }));
     await expect(catalog.callTool('mcp__web__query')).rejects.toMatchObject({
       code: 'TOOL_UNKNOWN',
     });
     await expect(catalog.callTool(7 as unknown as string)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENTS',
     });
-    expect(there.sessions.of('web').calls).toEqual([]);
+    expect(stage.sessions.of('web').calls).toEqual([]);
   });
 
   it('does not bypass admission', async () => {
-    const there = await stage({ settings: db });
-    const catalog = there.troupe.catalog();
-    await there.apply(servers({ db: 'srv' }, { excluded: ['db'] }));
+    const stage = await stageOf({ settings: db });
+    const catalog = stage.troupe.catalog();
+    await stage.apply(servers({ db: 'srv' }, { excluded: ['db'] }));
     await expect(catalog.callTool(query)).rejects.toMatchObject({ code: 'EXCLUDED' });
   });
 });

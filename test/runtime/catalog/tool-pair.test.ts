@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ToolResult } from '../../../src/domain/tool.ts';
 import { createToolPair, type ToolPairOptions } from '../../../src/runtime/catalog/tool-pair.ts';
-import { pong, servers, stage, thrownBy, tool, watch } from '../stage.ts';
+import { pong, servers, stageOf, thrownBy, tool, watch } from '../stage.ts';
 
 async function pairOf(entries: Parameters<typeof servers>[0], options?: ToolPairOptions) {
-  const there = await stage({ settings: servers(entries) });
-  return { there, pair: createToolPair(there.troupe, options) };
+  const stage = await stageOf({ settings: servers(entries) });
+  return { stage, pair: createToolPair(stage.troupe, options) };
 }
 
 function answerOf(result: ToolResult | undefined) {
@@ -18,10 +18,10 @@ function answerOf(result: ToolResult | undefined) {
 
 describe('search_tools and call_tool', () => {
   it('find and call every tool', async () => {
-    const { there, pair } = await pairOf({ db: 'srv', web: 'srv' });
-    there.tools.set('db', [tool('query', { description: 'Asks the database.' }), tool('drop')]);
-    there.sessions.of('db').notify();
-    await there.settle();
+    const { stage, pair } = await pairOf({ db: 'srv', web: 'srv' });
+    stage.tools.set('db', [tool('query', { description: 'Asks the database.' }), tool('drop')]);
+    stage.sessions.of('db').notify();
+    await stage.settle();
     expect(pair.tools.map(({ name }) => name)).toEqual(['search_tools', 'call_tool']);
     const { tools, unavailable } = answerOf(await pair.call('search_tools', { query: 'database' }));
     expect(tools).toEqual([
@@ -36,8 +36,8 @@ describe('search_tools and call_tool', () => {
     const called = watch(
       pair.call('call_tool', { name: tools[0]?.name, arguments: { sql: 'select 1' } }),
     );
-    await there.settle();
-    const [sent] = there.sessions.of('db').calls;
+    await stage.settle();
+    const [sent] = stage.sessions.of('db').calls;
     expect(sent).toMatchObject({ tool: 'query', args: { sql: 'select 1' } });
     sent?.answer(pong);
     await called.promise;
@@ -67,17 +67,17 @@ describe('search_tools and call_tool', () => {
   });
 
   it('do not list a dormant server with known tools as unavailable', async () => {
-    const { there, pair } = await pairOf({ db: { command: 'srv', idleStopMs: 5_000 } });
-    await there.advance(5_000);
-    expect(there.stateOf('db')).toBe('dormant');
+    const { stage, pair } = await pairOf({ db: { command: 'srv', idleStopMs: 5_000 } });
+    await stage.advance(5_000);
+    expect(stage.stateOf('db')).toBe('dormant');
     const { tools, unavailable } = answerOf(await pair.call('search_tools', { query: 'query' }));
     expect(tools).toHaveLength(1);
     expect(unavailable).toBeUndefined();
   });
 
   it('report a removed server and other failures as results', async () => {
-    const { there, pair } = await pairOf({ db: 'srv', web: 'srv' });
-    await there.apply(servers({ web: 'srv' }));
+    const { stage, pair } = await pairOf({ db: 'srv', web: 'srv' });
+    await stage.apply(servers({ web: 'srv' }));
     const result = await pair.call('call_tool', { name: 'mcp__db__query' });
     expect(result).toMatchObject({
       isError: true,
@@ -108,13 +108,13 @@ describe('search_tools and call_tool', () => {
   });
 
   it('show ten tools by default and fifty at most', async () => {
-    const { there, pair } = await pairOf({ db: 'srv' });
-    there.tools.set(
+    const { stage, pair } = await pairOf({ db: 'srv' });
+    stage.tools.set(
       'db',
       Array.from({ length: 60 }, (_, index) => tool(`tool_${index}`)),
     );
-    there.sessions.of('db').notify();
-    await there.settle();
+    stage.sessions.of('db').notify();
+    await stage.settle();
     for (const [limit, shown] of [
       [undefined, 10],
       [1, 1],
@@ -124,24 +124,24 @@ describe('search_tools and call_tool', () => {
       const args = { query: 'tool', ...(limit !== undefined && { limit }) };
       expect(answerOf(await pair.call('search_tools', args)).tools).toHaveLength(shown);
     }
-    expect(thrownBy(() => createToolPair(there.troupe, { limit: 0 })).code).toBe(
+    expect(thrownBy(() => createToolPair(stage.troupe, { limit: 0 })).code).toBe(
       'INVALID_ARGUMENTS',
     );
   });
 
   it('omit a schema of more than 16,384 characters', async () => {
-    const { there, pair } = await pairOf({ db: 'srv' });
+    const { stage, pair } = await pairOf({ db: 'srv' });
     const frame = JSON.stringify({ type: 'object', default: '' }).length;
     const schema = (length: number) => ({
       type: 'object',
       default: 'x'.repeat(length - frame),
     });
-    there.tools.set('db', [
+    stage.tools.set('db', [
       tool('fits', { inputSchema: schema(16_384) }),
       tool('over', { inputSchema: schema(16_385) }),
     ]);
-    there.sessions.of('db').notify();
-    await there.settle();
+    stage.sessions.of('db').notify();
+    await stage.settle();
     const { tools } = answerOf(await pair.call('search_tools', { query: 'fits over' }));
     expect(tools[0]).toMatchObject({ inputSchema: schema(16_384) });
     expect(tools[1]).toMatchObject({
@@ -167,23 +167,23 @@ describe('search_tools and call_tool', () => {
 
 describe('searchTools', () => {
   it('searches the current tools', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
     const names = () =>
-      there.troupe.searchTools('added query').map(({ tool: { tool: name } }) => name);
+      stage.troupe.searchTools('added query').map(({ tool: { tool: name } }) => name);
     expect(names()).toEqual(['query']);
-    there.tools.set('db', [tool('added')]);
-    there.sessions.of('db').notify();
-    await there.settle();
+    stage.tools.set('db', [tool('added')]);
+    stage.sessions.of('db').notify();
+    await stage.settle();
     expect(names()).toEqual(['added']);
   });
 
   it('rejects an invalid query or limit', async () => {
-    const there = await stage({ settings: servers({ db: 'srv' }) });
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
     for (const search of [
-      () => there.troupe.searchTools(''),
-      () => there.troupe.searchTools(1 as never),
-      () => there.troupe.searchTools('a', { limit: 0 }),
-      () => there.troupe.searchTools('a', { limit: Number.NaN }),
+      () => stage.troupe.searchTools(''),
+      () => stage.troupe.searchTools(1 as never),
+      () => stage.troupe.searchTools('a', { limit: 0 }),
+      () => stage.troupe.searchTools('a', { limit: Number.NaN }),
     ]) {
       expect(thrownBy(search).code).toBe('INVALID_ARGUMENTS');
     }

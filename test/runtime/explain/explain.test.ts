@@ -10,7 +10,7 @@ import {
   remote,
   type Stage,
   servers,
-  stage,
+  stageOf,
 } from '../stage.ts';
 
 function explained({ troupe }: Stage, server = 'db'): Explanation {
@@ -24,17 +24,17 @@ const one = (entry: Readonly<Record<string, unknown>> = {}) =>
 
 describe('an explanation', () => {
   it('is undefined for an unknown server', async () => {
-    const there = await stage({ settings: one() });
-    expect(there.troupe.explain('dbb')).toBeUndefined();
-    expect(there.troupe.explain('__proto__')).toBeUndefined();
+    const stage = await stageOf({ settings: one() });
+    expect(stage.troupe.explain('dbb')).toBeUndefined();
+    expect(stage.troupe.explain('__proto__')).toBeUndefined();
   });
 
   it('shows the queue position and the permit holders', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ a: 'a', b: 'b', c: 'c', d: 'd' }, { slots: { local: 2 } }),
       obedient: [],
     });
-    expect(explained(there, 'd').queue).toEqual({
+    expect(explained(stage, 'd').queue).toEqual({
       pool: 'local',
       position: 2,
       waiting: 2,
@@ -42,25 +42,25 @@ describe('an explanation', () => {
       heldBy: ['a', 'b'],
     });
     // A call waits for it now, so it goes before the servers that no call waits for.
-    there.troupe.send({ type: 'server.start', server: 'd' });
-    call(there, 'd');
-    await there.settle();
-    expect(explained(there, 'd').queue?.position).toBe(1);
-    expect(explained(there, 'a').queue).toBeUndefined();
+    stage.troupe.send({ type: 'server.start', server: 'd' });
+    call(stage, 'd');
+    await stage.settle();
+    expect(explained(stage, 'd').queue?.position).toBe(1);
+    expect(explained(stage, 'a').queue).toBeUndefined();
   });
 
   it('shows the remaining retries of a queued restart', async () => {
     const names = Array.from({ length: 22 }, (_, index) => `s${index}`);
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers(Object.fromEntries(names.map((name) => [name, remote])), {
         slots: { remote: 30 },
       }),
     });
-    for (const name of names) there.troupe.send({ type: 'server.reconnect', server: name });
-    await there.settle();
-    const queued = names.filter((name) => there.stateOf(name) === 'queued');
+    for (const name of names) stage.troupe.send({ type: 'server.reconnect', server: name });
+    await stage.settle();
+    const queued = names.filter((name) => stage.stateOf(name) === 'queued');
     expect(queued).toEqual(['s20', 's21']);
-    expect(explained(there, 's21').queue).toEqual({
+    expect(explained(stage, 's21').queue).toEqual({
       pool: 'remote',
       position: 2,
       waiting: 2,
@@ -68,71 +68,71 @@ describe('an explanation', () => {
       heldBy: [],
       retriesLeft: 0,
     });
-    await there.advance(1_000);
-    expect(there.stateOf('s21')).toBe('ready');
+    await stage.advance(1_000);
+    expect(stage.stateOf('s21')).toBe('ready');
   });
 
   it('counts failed calls across sessions', async () => {
-    const there = await stage({ settings: one() });
+    const stage = await stageOf({ settings: one() });
     for (let count = 1; count <= 4; count += 1) {
-      const asked = call(there, 'db');
-      await there.settle();
-      const session = there.sessions.of('db');
+      const asked = call(stage, 'db');
+      await stage.settle();
+      const session = stage.sessions.of('db');
       session.calls.at(-1)?.fail(callFailure('crashed', true));
       session.fail(crash());
       await asked.promise;
       // Slow enough for no storm.
-      await there.advance(30_000);
-      expect(explained(there).circuit).toMatchObject({ state: 'closed', failedCalls: count });
+      await stage.advance(30_000);
+      expect(explained(stage).circuit).toMatchObject({ state: 'closed', failedCalls: count });
     }
-    expect(there.sessions.scripts).toHaveLength(5);
+    expect(stage.sessions.scripts).toHaveLength(5);
   });
 
   it('shows the failure count, then the cool-down of an open circuit', async () => {
-    const there = await stage({ settings: one() });
+    const stage = await stageOf({ settings: one() });
     const failing = async () => {
-      const asked = call(there, 'db');
-      await there.settle();
-      there.sessions.of('db').calls.at(-1)?.fail(callFailure('timeout', true));
+      const asked = call(stage, 'db');
+      await stage.settle();
+      stage.sessions.of('db').calls.at(-1)?.fail(callFailure('timeout', true));
       await asked.promise;
-      await there.settle();
+      await stage.settle();
     };
     for (let count = 1; count <= 3; count += 1) await failing();
-    expect(explained(there).circuit).toEqual({ state: 'closed', failedCalls: 3, threshold: 5 });
+    expect(explained(stage).circuit).toEqual({ state: 'closed', failedCalls: 3, threshold: 5 });
     await failing();
     await failing();
-    await there.advance(10_000);
-    const { circuit, timers } = explained(there);
+    await stage.advance(10_000);
+    const { circuit, timers } = explained(stage);
     expect(circuit).toMatchObject({ state: 'open', cooldownLeftMs: 20_000 });
     expect(timers.map(({ name }) => name)).toContain('circuitCooldown');
   });
 
   it('counts attempts, plus crashes and losses within their windows', async () => {
-    const there = await stage({ settings: one() });
-    there.sessions.of('db').fail(crash());
-    await nextAttempt(there, 'db');
-    const at = there.clock.wallNow();
-    there.sessions.of('db').fail(failure('transport'));
-    await there.settle();
-    const { budgets } = explained(there);
+    const stage = await stageOf({ settings: one() });
+    stage.sessions.of('db').fail(crash());
+    await nextAttempt(stage, 'db');
+    const at = stage.clock.wallNow();
+    stage.sessions.of('db').fail(failure('transport'));
+    await stage.settle();
+    const { budgets } = explained(stage);
     expect(budgets?.attempts).toEqual({ used: 2, max: 5 });
     expect(budgets?.crashes?.times).toHaveLength(1);
     expect(budgets?.losses?.times.at(-1)).toBe(new Date(at).toISOString());
-    await nextAttempt(there, 'db');
-    await there.advance(30_000);
-    expect(explained(there).budgets?.losses).toEqual({ times: [], limit: 5, windowMs: 30_000 });
+    await nextAttempt(stage, 'db');
+    await stage.advance(30_000);
+    expect(explained(stage).budgets?.losses).toEqual({ times: [], limit: 5, windowMs: 30_000 });
   });
 
   it('shows the crashes that led to a crash loop for as long as the server rests', async () => {
-    const there = await stage({ settings: one() });
+    const stage = await stageOf({ settings: one() });
     for (let count = 1; count <= 5; count += 1) {
-      there.sessions.of('db').fail(crash());
-      if (count < 5) await nextAttempt(there, 'db');
-      else await there.settle();
+      stage.sessions.of('db').fail(crash());
+      if (count < 5) await nextAttempt(stage, 'db');
+      else await stage.settle();
     }
-    expect(there.stateOf('db')).toBe('suspended.crashLoop');
-    await there.advance(120_000);
-    const { budgets, attempts } = explained(there);
+    expect(stage.stateOf('db')).toBe('suspended.crashLoop');
+    await stage.advance(120_000);
+    const { budgets, attempts } = explained(stage);
     expect(budgets?.crashes).toEqual({
       times: attempts.map(({ endedAt }) => endedAt),
       limit: 5,
@@ -152,30 +152,30 @@ describe('an explanation', () => {
     async (entry, mcp, expected) => {
       const { line, ...rest } = expected;
       const settings = { mcpServers: { db: { command: 'db', ...entry } }, mcp };
-      const there = await stage({ settings: JSON.stringify(settings, null, 2) });
+      const stage = await stageOf({ settings: JSON.stringify(settings, null, 2) });
       const source = { file: '/project/troupe.json', line };
-      expect(explained(there).admission).toMatchObject({ ...rest, source });
+      expect(explained(stage).admission).toMatchObject({ ...rest, source });
     },
   );
 
   it('names the launch list that excludes a server', async () => {
-    const there = await stage({ settings: one(), allow: ['api'] });
-    expect(explained(there).admission).toEqual({ verdict: 'notAllowed', rule: 'launchBound' });
+    const stage = await stageOf({ settings: one(), allow: ['api'] });
+    expect(explained(stage).admission).toEqual({ verdict: 'notAllowed', rule: 'launchBound' });
   });
 
   it("shows each attempt's phases, outcome and subsequent wait", async () => {
-    const there = await stage({ settings: one(), obedient: [] });
-    await there.advance(100);
-    there.sessions.of('db').open();
-    await there.advance(50);
-    there.sessions.of('db').fail(crash());
-    await there.settle();
-    const { nextAttemptAt = '' } = there.troupe.status('db') ?? {};
-    const waitMs = Date.parse(nextAttemptAt) - there.clock.wallNow();
-    await nextAttempt(there, 'db');
-    bringUp(there.sessions.of('db'));
-    await there.advance(2_000);
-    const [first, second] = explained(there).attempts;
+    const stage = await stageOf({ settings: one(), obedient: [] });
+    await stage.advance(100);
+    stage.sessions.of('db').open();
+    await stage.advance(50);
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
+    const { nextAttemptAt = '' } = stage.troupe.status('db') ?? {};
+    const waitMs = Date.parse(nextAttemptAt) - stage.clock.wallNow();
+    await nextAttempt(stage, 'db');
+    bringUp(stage.sessions.of('db'));
+    await stage.advance(2_000);
+    const [first, second] = explained(stage).attempts;
     expect(first).toMatchObject({
       session: 1,
       attempt: 1,
@@ -193,13 +193,13 @@ describe('an explanation', () => {
   });
 
   it('keeps the last failure and its stderr after recovery', async () => {
-    const there = await stage({ settings: one() });
-    const at = new Date(there.clock.wallNow()).toISOString();
-    there.sessions.of('db').fail({ ...crash(), stderrTail: ['boom'] });
-    await nextAttempt(there, 'db');
-    await there.advance(61_000);
-    expect(there.troupe.status('db')?.lastError).toBeUndefined();
-    expect(explained(there).lastFailure).toMatchObject({
+    const stage = await stageOf({ settings: one() });
+    const at = new Date(stage.clock.wallNow()).toISOString();
+    stage.sessions.of('db').fail({ ...crash(), stderrTail: ['boom'] });
+    await nextAttempt(stage, 'db');
+    await stage.advance(61_000);
+    expect(stage.troupe.status('db')?.lastError).toBeUndefined();
+    expect(explained(stage).lastFailure).toMatchObject({
       at,
       kind: 'crashed',
       exitCode: 1,
@@ -208,83 +208,83 @@ describe('an explanation', () => {
   });
 
   it('updates the time of a repeated, identical failure', async () => {
-    const there = await stage({ settings: one() });
-    there.sessions.of('db').fail(crash());
-    await nextAttempt(there, 'db');
-    await there.advance(5_000);
-    const at = new Date(there.clock.wallNow()).toISOString();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
-    expect(explained(there).lastFailure?.at).toBe(at);
-    await there.advance(1);
-    expect(explained(there).lastFailure?.at).toBe(at);
+    const stage = await stageOf({ settings: one() });
+    stage.sessions.of('db').fail(crash());
+    await nextAttempt(stage, 'db');
+    await stage.advance(5_000);
+    const at = new Date(stage.clock.wallNow()).toISOString();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
+    expect(explained(stage).lastFailure?.at).toBe(at);
+    await stage.advance(1);
+    expect(explained(stage).lastFailure?.at).toBe(at);
   });
 
   it('suggests how to fix a command that cannot run', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: { command: 'db', policy: { startup: { maxAttempts: 1 } } } }),
       obedient: [],
     });
-    there.sessions.of('db').fail(failure('unavailable'));
-    await there.settle();
-    expect(explained(there).nextStep).toMatch(
+    stage.sessions.of('db').fail(failure('unavailable'));
+    await stage.settle();
+    expect(explained(stage).nextStep).toMatch(
       /^provide what is missing or fix .+, then troupe restart db$/,
     );
   });
 
   it('suggests to check the URL that gave the same foreign answer three times', async () => {
-    const there = await stage({ settings: servers({ db: remote }), obedient: [] });
+    const stage = await stageOf({ settings: servers({ db: remote }), obedient: [] });
     const lost = { message: 'It answered 404.', httpStatus: 404, suspect: 'url' } as const;
     const fails = async (): Promise<void> => {
-      there.sessions.of('db').fail(failure('protocol', lost));
-      await there.settle();
+      stage.sessions.of('db').fail(failure('protocol', lost));
+      await stage.settle();
     };
     for (const state of ['backingOff.retrying', 'backingOff.retrying']) {
       await fails();
-      expect(there.stateOf('db')).toBe(state);
-      expect(explained(there).nextStep).toBe(undefined);
-      await nextAttempt(there, 'db');
+      expect(stage.stateOf('db')).toBe(state);
+      expect(explained(stage).nextStep).toBe(undefined);
+      await nextAttempt(stage, 'db');
     }
     await fails();
-    expect(there.stateOf('db')).toBe('backingOff.lost');
-    expect(explained(there).nextStep).toBe('check url in /project/troupe.json:3');
+    expect(stage.stateOf('db')).toBe('backingOff.lost');
+    expect(explained(stage).nextStep).toBe('check url in /project/troupe.json:3');
     // It has been ready, so its address is right.
-    await nextAttempt(there, 'db');
-    bringUp(there.sessions.of('db'));
-    await there.settle();
+    await nextAttempt(stage, 'db');
+    bringUp(stage.sessions.of('db'));
+    await stage.settle();
     await fails();
-    expect(explained(there).nextStep).toBe(undefined);
+    expect(explained(stage).nextStep).toBe(undefined);
   });
 
   it('names the older era where the two sides did not agree on one', async () => {
-    const there = await stage({ settings: servers({ db: remote }), obedient: [] });
-    there.sessions.of('db').fail(failure('protocol', { suspect: 'era' }));
-    await there.settle();
+    const stage = await stageOf({ settings: servers({ db: remote }), obedient: [] });
+    stage.sessions.of('db').fail(failure('protocol', { suspect: 'era' }));
+    await stage.settle();
     const step = 'set "era": "legacy" in /project/troupe.json:3';
-    expect(explained(there)).toMatchObject({ nextStep: step, status: { action: step } });
-    there.troupe.send({ type: 'server.reconnect', server: 'db' });
-    await there.settle();
-    there.sessions.of('db').fail(failure('versionUnsupported', { suspect: 'era' }));
-    await there.settle();
-    expect(there.stateOf('db')).toBe('failed.versionUnsupported');
-    expect(explained(there).nextStep).toBe(step);
+    expect(explained(stage)).toMatchObject({ nextStep: step, status: { action: step } });
+    stage.troupe.send({ type: 'server.reconnect', server: 'db' });
+    await stage.settle();
+    stage.sessions.of('db').fail(failure('versionUnsupported', { suspect: 'era' }));
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('failed.versionUnsupported');
+    expect(explained(stage).nextStep).toBe(step);
   });
 
   it('suggests to fix the entry of a program that exits at every start', async () => {
-    const there = await stage({ settings: one(), obedient: [] });
+    const stage = await stageOf({ settings: one(), obedient: [] });
     const step = 'provide what is missing or fix /project/troupe.json:3, then troupe restart db';
     for (const state of ['backingOff.retrying', 'backingOff.retrying', 'failed.sameFailure']) {
-      there.sessions.of('db').fail({ ...crash(), explanation: 'TOKEN is not set' });
-      await there.settle();
-      expect(there.stateOf('db')).toBe(state);
-      expect(explained(there)).toMatchObject({ nextStep: step, status: { action: step } });
-      const asked = call(there, 'db');
-      await there.settle();
+      stage.sessions.of('db').fail({ ...crash(), explanation: 'TOKEN is not set' });
+      await stage.settle();
+      expect(stage.stateOf('db')).toBe(state);
+      expect(explained(stage)).toMatchObject({ nextStep: step, status: { action: step } });
+      const asked = call(stage, 'db');
+      await stage.settle();
       if (state.startsWith('failed'))
         expect(asked.error).toMatchObject({
           message: expect.stringMatching(new RegExp(`Next: ${step}$`)),
         });
-      else await nextAttempt(there, 'db');
+      else await nextAttempt(stage, 'db');
     }
   });
 
@@ -303,96 +303,96 @@ describe('an explanation', () => {
   ])(
     'suggests what helps a program that cannot be provided with anything (%j)',
     async (more, step) => {
-      const there = await stage({ settings: one(), obedient: [] });
-      there.sessions.of('db').fail({ ...crash(), ...more });
-      await there.settle();
-      expect(explained(there).nextStep).toMatch(step);
-      expect(explained(there).nextStep).toMatch(
+      const stage = await stageOf({ settings: one(), obedient: [] });
+      stage.sessions.of('db').fail({ ...crash(), ...more });
+      await stage.settle();
+      expect(explained(stage).nextStep).toMatch(step);
+      expect(explained(stage).nextStep).toMatch(
         / \/project\/troupe\.json:3, then troupe restart db$/u,
       );
     },
   );
 
   it('suggests a restart of a server that was ready before it crashed for good', async () => {
-    const there = await stage({ settings: one({ policy: { restart: { on: 'never' } } }) });
-    there.sessions.of('db').fail(crash());
-    await there.settle();
-    expect(explained(there).nextStep).toBe('troupe restart db');
+    const stage = await stageOf({ settings: one({ policy: { restart: { on: 'never' } } }) });
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
+    expect(explained(stage).nextStep).toBe('troupe restart db');
   });
 
   it('suggests how to provide what is missing', async () => {
-    const there = await stage({ settings: one(), obedient: [] });
+    const stage = await stageOf({ settings: one(), obedient: [] });
     const lacking = (what: 'variable' | 'command', name: string) =>
       failure('unavailable', { missing: { what, name } });
-    there.sessions.of('db').fail(lacking('variable', 'TOKEN'));
-    await there.settle();
-    expect(there.stateOf('db')).toBe('failed.notStartable');
-    expect(explained(there)).toMatchObject({
+    stage.sessions.of('db').fail(lacking('variable', 'TOKEN'));
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('failed.notStartable');
+    expect(explained(stage)).toMatchObject({
       nextStep: 'set TOKEN and start troupe again',
       status: { action: 'set TOKEN and start troupe again' },
     });
-    there.troupe.send({ type: 'server.start', server: 'db' });
-    await there.settle();
-    there.sessions.of('db').fail(lacking('command', 'db'));
-    await there.settle();
-    expect(explained(there).nextStep).toMatch(
+    stage.troupe.send({ type: 'server.start', server: 'db' });
+    await stage.settle();
+    stage.sessions.of('db').fail(lacking('command', 'db'));
+    await stage.settle();
+    expect(explained(stage).nextStep).toMatch(
       /^install db or fix "command" in .+, then troupe restart db$/,
     );
-    there.troupe.send({ type: 'server.start', server: 'db' });
-    await there.settle();
-    there.sessions.of('db').fail(lacking('command', '/bin/db.sh'));
-    await there.settle();
-    expect(explained(there).nextStep).toMatch(/^create \/bin\/db\.sh or fix "command" in /);
+    stage.troupe.send({ type: 'server.start', server: 'db' });
+    await stage.settle();
+    stage.sessions.of('db').fail(lacking('command', '/bin/db.sh'));
+    await stage.settle();
+    expect(explained(stage).nextStep).toMatch(/^create \/bin\/db\.sh or fix "command" in /);
   });
 
   it('keeps the last twenty attempts across an edit and a removal', async () => {
-    const there = await stage({ settings: one() });
-    const [first] = explained(there).attempts;
-    await there.apply(one({ args: ['new'] }));
-    expect(explained(there).attempts).toHaveLength(2);
-    await there.apply(servers({ other: 'other' }));
-    expect(there.troupe.explain('db')).toBeUndefined();
-    await there.apply(one());
-    expect(explained(there).attempts.map(({ generation }) => generation)).toEqual([
+    const stage = await stageOf({ settings: one() });
+    const [first] = explained(stage).attempts;
+    await stage.apply(one({ args: ['new'] }));
+    expect(explained(stage).attempts).toHaveLength(2);
+    await stage.apply(servers({ other: 'other' }));
+    expect(stage.troupe.explain('db')).toBeUndefined();
+    await stage.apply(one());
+    expect(explained(stage).attempts.map(({ generation }) => generation)).toEqual([
       first?.generation,
       expect.not.stringMatching(first?.generation ?? ''),
       first?.generation,
     ]);
     for (let count = 0; count < 30; count += 1) {
-      there.troupe.send({ type: 'server.restart', server: 'db' });
-      await there.settle();
+      stage.troupe.send({ type: 'server.restart', server: 'db' });
+      await stage.settle();
     }
-    expect(explained(there).attempts).toHaveLength(20);
+    expect(explained(stage).attempts).toHaveLength(20);
   });
 
   it('shows a timer that a settings change restarted', async () => {
-    const there = await stage({ settings: one({ idleStopMs: 300_000 }) });
-    await there.advance(10_000);
-    await there.apply(one({ idleStopMs: 60_000 }));
-    const idle = explained(there).timers.find(({ name }) => name === 'idleDeadline');
+    const stage = await stageOf({ settings: one({ idleStopMs: 300_000 }) });
+    await stage.advance(10_000);
+    await stage.apply(one({ idleStopMs: 60_000 }));
+    const idle = explained(stage).timers.find(({ name }) => name === 'idleDeadline');
     expect(idle).toMatchObject({ totalMs: 60_000 });
-    const left = Date.parse(idle?.dueAt ?? '') - there.clock.wallNow();
-    await there.advance(left - 1);
-    expect(there.stateOf('db')).toBe('ready');
-    await there.advance(1);
-    expect(there.stateOf('db')).toBe('dormant');
+    const left = Date.parse(idle?.dueAt ?? '') - stage.clock.wallNow();
+    await stage.advance(left - 1);
+    expect(stage.stateOf('db')).toBe('ready');
+    await stage.advance(1);
+    expect(stage.stateOf('db')).toBe('dormant');
   });
 
   it("lists the session's timers", async () => {
-    const there = await stage({ settings: one(), obedient: [] });
-    bringUp(there.sessions.of('db'));
-    there.sessions.of('db').failList(failure('protocol'));
-    await there.advance(10_000);
-    const relist = explained(there).timers.find(({ name }) => name === 'relistPause');
-    expect(Date.parse(relist?.dueAt ?? '') - there.clock.wallNow()).toBe(20_000);
+    const stage = await stageOf({ settings: one(), obedient: [] });
+    bringUp(stage.sessions.of('db'));
+    stage.sessions.of('db').failList(failure('protocol'));
+    await stage.advance(10_000);
+    const relist = explained(stage).timers.find(({ name }) => name === 'relistPause');
+    expect(Date.parse(relist?.dueAt ?? '') - stage.clock.wallNow()).toBe(20_000);
   });
 
   it('shows the cause of each degraded reason', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       settings: one({ policy: { health: { mode: 'ping', everyMs: 30_000 } } }),
     });
     const waysToDegraded = (): readonly unknown[] =>
-      explained(there)
+      explained(stage)
         .movedBy.filter(
           ({ event, to }) => to.state === 'degraded' && event !== 'session.listFailed',
         )
@@ -401,31 +401,31 @@ describe('an explanation', () => {
       ['session.impaired', 'partialCatalog', undefined],
       ['session.impaired', 'flooding', undefined],
     ]);
-    await there.advance(30_000);
+    await stage.advance(30_000);
     expect(waysToDegraded()).toContainEqual(['session.probed', 'healthCheck', 'transport']);
     expect(waysToDegraded()).toHaveLength(3);
-    there.sessions.of('db').probed('none');
-    await there.settle();
-    expect(there.stateOf('db')).toBe('degraded.healthCheck');
+    stage.sessions.of('db').probed('none');
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('degraded.healthCheck');
   });
 
   it('omits a timer that fired without a state change', async () => {
-    const there = await stage({ settings: one() });
+    const stage = await stageOf({ settings: one() });
     const sustained = (): readonly unknown[] =>
-      explained(there).timers.filter(({ name }) => name === 'sustainedReady');
-    const [timer] = explained(there).timers.filter(({ name }) => name === 'sustainedReady');
+      explained(stage).timers.filter(({ name }) => name === 'sustainedReady');
+    const [timer] = explained(stage).timers.filter(({ name }) => name === 'sustainedReady');
     expect(timer).toBeDefined();
-    await there.advance((timer?.totalMs ?? 0) - 1);
+    await stage.advance((timer?.totalMs ?? 0) - 1);
     expect(sustained()).toHaveLength(1);
-    await there.advance(1);
-    expect(there.stateOf('db')).toBe('ready');
+    await stage.advance(1);
+    expect(stage.stateOf('db')).toBe('ready');
     expect(sustained()).toEqual([]);
   });
 
   it('remains available after the troupe stops', async () => {
-    const there = await stage({ settings: one() });
-    await there.troupe.stop();
-    expect(explained(there)).toMatchObject({
+    const stage = await stageOf({ settings: one() });
+    await stage.troupe.stop();
+    expect(explained(stage)).toMatchObject({
       status: { state: 'stopped' },
       movedBy: [],
       timers: [],

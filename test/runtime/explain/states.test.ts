@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
 import type { Explanation, Mover } from '../../../src/domain/host/explanation.ts';
 import { reasonsOf, serverStates } from '../../../src/domain/server-state.ts';
-import { bringUp, failure, nextAttempt, remote, type Stage, servers, stage } from '../stage.ts';
+import { bringUp, failure, nextAttempt, remote, type Stage, servers, stageOf } from '../stage.ts';
 
 function explained({ troupe }: Stage, server = 'db'): Explanation {
   const explanation = troupe.explain(server);
@@ -29,28 +29,28 @@ async function lost(
   entry: Readonly<Record<string, unknown>>,
   kind: 'crashed' | 'cleanExit',
 ): Promise<Stage> {
-  const there = await stage({ settings: one(entry) });
-  there.sessions.of('db').fail(failure(kind));
-  await there.settle();
-  return there;
+  const stage = await stageOf({ settings: one(entry) });
+  stage.sessions.of('db').fail(failure(kind));
+  await stage.settle();
+  return stage;
 }
 
 async function refused(kind: 'authRequired' | 'capabilityMissing' | 'versionUnsupported') {
-  const there = await stage({ settings: one(), obedient: [] });
-  there.sessions.of('db').fail(failure(kind));
-  await there.settle();
-  return there;
+  const stage = await stageOf({ settings: one(), obedient: [] });
+  stage.sessions.of('db').fail(failure(kind));
+  await stage.settle();
+  return stage;
 }
 
 /** Fails its starts until it gives up. */
 async function givenUp(settings: Readonly<Record<string, unknown>>): Promise<Stage> {
-  const there = await stage({ settings, obedient: [] });
+  const stage = await stageOf({ settings, obedient: [] });
   for (let attempt = 1; attempt <= 5; attempt += 1) {
-    there.sessions.of('db').fail(failure('unavailable'));
-    await there.settle();
-    if (attempt < 5) await nextAttempt(there, 'db');
+    stage.sessions.of('db').fail(failure('unavailable'));
+    await stage.settle();
+    if (attempt < 5) await nextAttempt(stage, 'db');
   }
-  return there;
+  return stage;
 }
 
 /** Loses ready sessions until it is suspended. */
@@ -61,32 +61,32 @@ async function flapped(
   const target = kind === 'transport' ? remote : { command: 'db' };
   const limit = { limit: 5, windowMs: 60_000, action };
   const policy = { storm: { crashLoop: limit, reconnectStorm: limit } };
-  const there = await stage({ settings: servers({ db: { ...target, policy } }) });
+  const stage = await stageOf({ settings: servers({ db: { ...target, policy } }) });
   for (let loss = 1; loss <= 5; loss += 1) {
-    there.sessions.of('db').fail(failure(kind));
-    await there.settle();
+    stage.sessions.of('db').fail(failure(kind));
+    await stage.settle();
     if (loss < 5) {
-      await nextAttempt(there, 'db');
+      await nextAttempt(stage, 'db');
       // Else the tries of the outage run out first.
-      there.troupe.send({ type: 'server.reconnect', server: 'db' });
-      await there.settle();
+      stage.troupe.send({ type: 'server.reconnect', server: 'db' });
+      await stage.settle();
     }
   }
-  return there;
+  return stage;
 }
 
 async function impaired(reason: 'healthCheck' | 'flooding' | 'partialCatalog'): Promise<Stage> {
-  const there = await stage({ settings: one() });
-  there.sessions.of('db').impair(reason);
-  return there;
+  const stage = await stageOf({ settings: one() });
+  stage.sessions.of('db').impair(reason);
+  return stage;
 }
 
 async function verdict(reason: 'overBudget'): Promise<Stage> {
-  const there = await stage({ settings: one() });
+  const stage = await stageOf({ settings: one() });
   // No budget exists yet, but the chart knows the reason.
-  there.actorOf('db').send({ type: 'admission.withdrawn', verdict: reason });
-  await there.settle();
-  return there;
+  stage.actorOf('db').send({ type: 'admission.withdrawn', verdict: reason });
+  await stage.settle();
+  return stage;
 }
 
 const wishes = {
@@ -101,53 +101,53 @@ const revivals = { 'server.stop': 'stopped', 'server.start': 'queued', 'server.r
 const rows: readonly Row[] = [
   {
     state: 'disabled',
-    reach: () => stage({ settings: one({ enabled: false }) }),
+    reach: () => stageOf({ settings: one({ enabled: false }) }),
     guard: 'isDisabled',
     events: { 'settings.changed': 'queued' },
   },
   {
     state: 'blocked.untrusted',
-    reach: () => stage({ ...gated, trusted: false }),
+    reach: () => stageOf({ ...gated, trusted: false }),
     guard: 'isBlockedBy(untrusted)',
     events: { 'trust.changed': 'blocked.pendingApproval' },
   },
   {
     state: 'blocked.excluded',
-    reach: () => stage({ settings: one({}, { excluded: ['db'] }) }),
+    reach: () => stageOf({ settings: one({}, { excluded: ['db'] }) }),
     guard: 'isBlockedBy(excluded)',
     events: { 'settings.changed': 'queued' },
   },
   {
     state: 'blocked.notAllowed',
     reach: async () => {
-      const there = await stage({ settings: one() });
-      there.troupe.send({ type: 'allow.changed', allowed: [] });
-      await there.settle();
-      return there;
+      const stage = await stageOf({ settings: one() });
+      stage.troupe.send({ type: 'allow.changed', allowed: [] });
+      await stage.settle();
+      return stage;
     },
     guard: 'isBlockedBy(notAllowed)',
     events: { 'allow.changed': 'queued' },
   },
   {
     state: 'blocked.pendingApproval',
-    reach: () => stage(gated),
+    reach: () => stageOf(gated),
     guard: 'isBlockedBy(pendingApproval)',
     events: { 'approval.grant': 'queued', 'approval.reject': 'blocked.rejected' },
   },
   {
     state: 'blocked.rejected',
     reach: async () => {
-      const there = await stage(gated);
-      there.troupe.send({ type: 'approval.reject', server: 'db' });
-      await there.settle();
-      return there;
+      const stage = await stageOf(gated);
+      stage.troupe.send({ type: 'approval.reject', server: 'db' });
+      await stage.settle();
+      return stage;
     },
     guard: 'isBlockedBy(rejected)',
     events: { 'approval.grant': 'queued', 'approval.revoke': 'blocked.pendingApproval' },
   },
   {
     state: 'blocked.invalidConfig',
-    reach: () => stage({ settings: servers({ db: { command: 7 } }) }),
+    reach: () => stageOf({ settings: servers({ db: { command: 7 } }) }),
     guard: 'isBlockedBy(invalidConfig)',
     events: { 'settings.changed': 'queued' },
   },
@@ -159,14 +159,17 @@ const rows: readonly Row[] = [
   },
   {
     state: 'dormant',
-    reach: () => stage({ settings: one({ startup: 'lazy' }) }),
+    reach: () => stageOf({ settings: one({ startup: 'lazy' }) }),
     guard: 'isUndemanded',
     events: { ...revivals, 'server.reconnect': 'queued', 'server.demanded': 'queued' },
   },
   {
     state: 'queued',
     reach: () =>
-      stage({ settings: servers({ one: 'one', db: 'db' }, { slots: { local: 1 } }), obedient: [] }),
+      stageOf({
+        settings: servers({ one: 'one', db: 'db' }, { slots: { local: 1 } }),
+        obedient: [],
+      }),
     guard: 'otherwise',
     // There is no session yet: a stop is at rest at once, and a restart waits on.
     events: { 'server.stop': 'stopped', 'slot.granted': 'connecting' },
@@ -174,7 +177,7 @@ const rows: readonly Row[] = [
   },
   {
     state: 'connecting',
-    reach: () => stage({ settings: one(), obedient: [] }),
+    reach: () => stageOf({ settings: one(), obedient: [] }),
     guard: 'otherwise',
     events: { ...starting, 'session.opened': 'loadingTools' },
     timers: ['connectDeadline'],
@@ -182,10 +185,10 @@ const rows: readonly Row[] = [
   {
     state: 'loadingTools',
     reach: async () => {
-      const there = await stage({ settings: one(), obedient: [] });
-      there.sessions.of('db').open();
-      await there.settle();
-      return there;
+      const stage = await stageOf({ settings: one(), obedient: [] });
+      stage.sessions.of('db').open();
+      await stage.settle();
+      return stage;
     },
     guard: 'otherwise',
     events: { ...starting, 'session.listed': 'ready', 'session.listFailed': 'stopping' },
@@ -193,7 +196,7 @@ const rows: readonly Row[] = [
   },
   {
     state: 'ready',
-    reach: () => stage({ settings: one({ idleStopMs: 300_000 }) }),
+    reach: () => stageOf({ settings: one({ idleStopMs: 300_000 }) }),
     guard: 'otherwise',
     events: {
       ...serving,
@@ -219,11 +222,11 @@ const rows: readonly Row[] = [
   {
     state: 'degraded.partialCatalog',
     reach: async () => {
-      const there = await stage({ settings: one(), obedient: [] });
-      bringUp(there.sessions.of('db'));
-      there.sessions.of('db').failList(failure('protocol'));
-      await there.settle();
-      return there;
+      const stage = await stageOf({ settings: one(), obedient: [] });
+      bringUp(stage.sessions.of('db'));
+      stage.sessions.of('db').failList(failure('protocol'));
+      await stage.settle();
+      return stage;
     },
     guard: 'otherwise',
     events: { ...serving, 'session.recovered': 'ready', 'session.impaired': 'degraded.flooding' },
@@ -271,10 +274,10 @@ const rows: readonly Row[] = [
     state: 'failed.sameFailure',
     reach: async () => {
       const settings = one({ policy: { startup: { sameExits: 1 } } });
-      const there = await stage({ settings, obedient: [] });
-      there.sessions.of('db').fail(failure('unavailable'));
-      await there.settle();
-      return there;
+      const stage = await stageOf({ settings, obedient: [] });
+      stage.sessions.of('db').fail(failure('unavailable'));
+      await stage.settle();
+      return stage;
     },
     guard: 'hasFailedAlike',
     events: { ...revivals, 'server.reconnect': 'queued' },
@@ -282,11 +285,11 @@ const rows: readonly Row[] = [
   {
     state: 'failed.notStartable',
     reach: async () => {
-      const there = await stage({ settings: one(), obedient: [] });
+      const stage = await stageOf({ settings: one(), obedient: [] });
       const missing = { what: 'variable', name: 'TOKEN' } as const;
-      there.sessions.of('db').fail(failure('unavailable', { missing }));
-      await there.settle();
-      return there;
+      stage.sessions.of('db').fail(failure('unavailable', { missing }));
+      await stage.settle();
+      return stage;
     },
     guard: 'isNotStartable',
     events: { ...revivals, 'server.reconnect': 'queued', 'server.demanded': 'queued' },
@@ -324,11 +327,11 @@ const rows: readonly Row[] = [
   {
     state: 'stopping',
     reach: async () => {
-      const there = await stage({ settings: one(), obedient: [] });
-      bringUp(there.sessions.of('db'));
-      there.troupe.send({ type: 'server.stop', server: 'db' });
-      await there.settle();
-      return there;
+      const stage = await stageOf({ settings: one(), obedient: [] });
+      bringUp(stage.sessions.of('db'));
+      stage.troupe.send({ type: 'server.stop', server: 'db' });
+      await stage.settle();
+      return stage;
     },
     guard: 'isStopWanted',
     events: { 'session.closed': 'stopped' },
@@ -337,10 +340,10 @@ const rows: readonly Row[] = [
   {
     state: 'stopped',
     reach: async () => {
-      const there = await stage({ settings: one() });
-      there.troupe.send({ type: 'server.stop', server: 'db' });
-      await there.settle();
-      return there;
+      const stage = await stageOf({ settings: one() });
+      stage.troupe.send({ type: 'server.stop', server: 'db' });
+      await stage.settle();
+      return stage;
     },
     guard: 'isStopWanted',
     events: { 'server.start': 'queued', 'server.restart': 'queued' },
@@ -366,20 +369,20 @@ describe('an explanation', () => {
   });
 
   it.each(rows)('lists the guard, events and timers in $state', async (row) => {
-    const there = await row.reach();
-    expect(there.stateOf('db')).toBe(row.state);
-    const explanation = explained(there);
+    const stage = await row.reach();
+    expect(stage.stateOf('db')).toBe(row.state);
+    const explanation = explained(stage);
     expect(guardText(explanation)).toBe(row.guard);
     const movers = explanation.movedBy.map(({ event, to }) => [event, nameOf(to)]);
     expect(Object.fromEntries(movers)).toEqual(row.events);
-    const { wallNow } = there.clock;
+    const { wallNow } = stage.clock;
     expect(explanation.timers.map(({ name }) => name).toSorted()).toEqual(
       (row.timers ?? []).toSorted(),
     );
     for (const timer of explanation.timers) {
       const { enteredAt, dueAt, totalMs } = timer;
       expect(Date.parse(dueAt) - Date.parse(enteredAt)).toBe(totalMs);
-      expect(Date.parse(dueAt)).toBeGreaterThan(wallNow.call(there.clock));
+      expect(Date.parse(dueAt)).toBeGreaterThan(wallNow.call(stage.clock));
     }
     expect(JSON.parse(JSON.stringify(explanation))).toEqual(explanation);
   });
@@ -389,13 +392,13 @@ describe('an explanation', () => {
   )("predicts each command's target in $state", async (row) => {
     const orders = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
     for (const type of orders) {
-      const there = await row.reach();
+      const stage = await row.reach();
       const expected = row.events[type] ?? row.state;
       // Without anybody who answers, the server stays where the order led.
-      there.obedient = new Set();
-      const first = there.story.length;
-      there.troupe.send({ type, server: 'db' } satisfies HostEvent);
-      const [next = `db ${row.state}`] = there.story.slice(first);
+      stage.obedient = new Set();
+      const first = stage.story.length;
+      stage.troupe.send({ type, server: 'db' } satisfies HostEvent);
+      const [next = `db ${row.state}`] = stage.story.slice(first);
       expect(`${type}: ${next}`).toBe(`${type}: db ${expected}`);
     }
   });
@@ -403,16 +406,16 @@ describe('an explanation', () => {
   it.each(rows.filter(({ timers, state }) => timers !== undefined && state !== 'queued'))(
     'predicts when each timer fires and its target in $state',
     async (row) => {
-      const there = await row.reach();
-      there.obedient = new Set();
-      const timer = explained(there).timers.find(({ to }) => to !== undefined);
+      const stage = await row.reach();
+      stage.obedient = new Set();
+      const timer = explained(stage).timers.find(({ to }) => to !== undefined);
       if (timer?.to === undefined) return;
-      const left = Date.parse(timer.dueAt) - there.clock.wallNow();
-      await there.advance(left - 1);
-      expect(there.stateOf('db')).toBe(row.state);
-      const first = there.story.length;
-      await there.advance(1);
-      expect(there.story[first]).toBe(`db ${nameOf(timer.to)}`);
+      const left = Date.parse(timer.dueAt) - stage.clock.wallNow();
+      await stage.advance(left - 1);
+      expect(stage.stateOf('db')).toBe(row.state);
+      const first = stage.story.length;
+      await stage.advance(1);
+      expect(stage.story[first]).toBe(`db ${nameOf(timer.to)}`);
     },
   );
 });

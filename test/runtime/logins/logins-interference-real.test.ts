@@ -144,20 +144,20 @@ describe('a logout', () => {
   it('during a renewal by another process removes and revokes what that one obtained', async () => {
     const issuer = await issuerWith();
     const stateDir = stateFolder();
-    const [here, there] = [1, 2].map(() => troupeWith(issuer, { db: {} }, { stateDir }));
-    if (here === undefined || there === undefined) throw new Error('two were started');
+    const [here, troupe] = [1, 2].map(() => troupeWith(issuer, { db: {} }, { stateDir }));
+    if (here === undefined || troupe === undefined) throw new Error('two were started');
     await here.login('db', waits);
-    await there.waitFor('db', 'ready', waits);
+    await troupe.waitFor('db', 'ready', waits);
     issuer.book.expireAccess();
     const answer = deferred();
     issuer.settings.holds.set('/token', answer.promise);
     const isAsked = issuer.arrives('/token');
-    const call = there.callServerTool('db', 'echo', {}).catch(() => undefined);
+    const call = troupe.callServerTool('db', 'echo', {}).catch(() => undefined);
     await isAsked;
     const logout = here.logout('db');
     answer.resolve();
     await Promise.all([call, logout]);
-    for (const each of [here, there]) await each.waitFor('db', 'authRequired', waits);
+    for (const each of [here, troupe]) await each.waitFor('db', 'authRequired', waits);
     expect(await here.accounts()).toEqual([]);
     const sent = issuer.seenAt('/mcp').map(({ headers }) => headers.authorization?.split(' ')[1]);
     for (const token of sent) expect(issuer.book.grantOf(token ?? '')).toBeUndefined();

@@ -1,37 +1,37 @@
 import { describe, expect, it } from 'vitest';
-import { remote, servers, stage } from '../stage.ts';
+import { remote, servers, stageOf } from '../stage.ts';
 
 const db = servers({ db: 'srv' });
 
 describe('servers added one by one', () => {
   it('take one pass and no file read, however many are added at once', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const reads: string[] = [];
-    there.files.onRead = (file) => reads.push(file);
+    stage.files.onRead = (file) => reads.push(file);
     let passCount = 0;
-    there.troupe.on('reconciled', () => {
+    stage.troupe.on('reconciled', () => {
       passCount += 1;
     });
     const names = Array.from({ length: 20 }, (_, index) => `extra${index}`);
     for (let edit = 1; edit <= 1_000; edit += 1) {
       const args = [`${edit}`];
-      there.troupe.addServer(`extra${edit % 20}`, { command: 'x', args, enabled: edit > 999 });
+      stage.troupe.addServer(`extra${edit % 20}`, { command: 'x', args, enabled: edit > 999 });
     }
-    await there.settle();
+    await stage.settle();
     // The last edit wins.
-    expect(there.stateOf('extra0')).toBe('ready');
-    expect(there.stateOf('extra19')).toBe('disabled');
+    expect(stage.stateOf('extra0')).toBe('ready');
+    expect(stage.stateOf('extra19')).toBe('disabled');
     expect(passCount).toBe(1);
-    for (const name of names) there.troupe.removeServer(name);
-    await there.advance(1_000);
-    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
+    for (const name of names) stage.troupe.removeServer(name);
+    await stage.advance(1_000);
+    expect(stage.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
     expect(reads).toEqual([]);
     // An edit that falls together with one of them is seen all the same.
-    there.files.write('/project/troupe.json', servers({ web: remote }));
-    there.troupe.addServer('extra', { command: 'x' });
-    await there.advance(2_000);
-    expect(there.stateOf('web')).toBe('ready');
-    expect(there.stateOf('extra')).toBe('ready');
+    stage.files.write('/project/troupe.json', servers({ web: remote }));
+    stage.troupe.addServer('extra', { command: 'x' });
+    await stage.advance(2_000);
+    expect(stage.stateOf('web')).toBe('ready');
+    expect(stage.stateOf('extra')).toBe('ready');
   });
 
   it.each([
@@ -39,20 +39,20 @@ describe('servers added one by one', () => {
     [{ command: 'x', env: new Map([['A', '1']]) }, 'Here env is a Map.'],
     ['npx', 'must be plain data'],
   ])('are refused with what JSON cannot hold: %#', async (entry, words) => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const refusal = expect.objectContaining({ code: 'INVALID_ARGUMENTS' });
-    const add = (): void => there.troupe.addServer('extra', entry as never);
+    const add = (): void => stage.troupe.addServer('extra', entry as never);
     expect(add).toThrow(refusal);
     expect(add).toThrow(words);
   });
 
   it('cannot be added to a troupe that has stopped', async () => {
-    const there = await stage({ settings: db });
-    const ended = there.troupe.stop();
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    const ended = stage.troupe.stop();
+    await stage.settle();
     await ended;
     const refusal = expect.objectContaining({ code: 'SHUTTING_DOWN' });
-    expect(() => there.troupe.addServer('extra', { command: 'x' })).toThrow(refusal);
-    expect(() => there.troupe.removeServer('extra')).toThrow(refusal);
+    expect(() => stage.troupe.addServer('extra', { command: 'x' })).toThrow(refusal);
+    expect(() => stage.troupe.removeServer('extra')).toThrow(refusal);
   });
 });

@@ -5,7 +5,7 @@ import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
 import { previewPlan } from '../../../src/runtime/previews/preview-plan.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { type DockerMode, standInDocker } from '../../support/stand-in-docker.ts';
-import { call, servers, stage } from '../stage.ts';
+import { call, servers, stageOf } from '../stage.ts';
 
 const name = 'MCP_DOCKER';
 const wanted = servers({}, { dockerGateway: true });
@@ -13,57 +13,57 @@ const minute = 60_000;
 
 describe("Docker's gateway in a troupe", () => {
   it('CB-02 stays dormant until its first call', async () => {
-    const there = await stage({ settings: wanted });
-    expect(there.stateOf(name)).toBe('dormant');
-    expect(there.sessions.scripts).toEqual([]);
+    const stage = await stageOf({ settings: wanted });
+    expect(stage.stateOf(name)).toBe('dormant');
+    expect(stage.sessions.scripts).toEqual([]);
 
-    const waiting = call(there, name);
-    await there.settle();
-    expect(there.stateOf(name)).toBe('ready');
+    const waiting = call(stage, name);
+    await stage.settle();
+    expect(stage.stateOf(name)).toBe('ready');
     expect(waiting.state).toBe('pending');
-    expect(there.troupe.tools().map(({ server }) => server)).toEqual([name]);
+    expect(stage.troupe.tools().map(({ server }) => server)).toEqual([name]);
   });
 
   it('CB-03 stops after five idle minutes and keeps its tools listed', async () => {
-    const there = await stage({ settings: wanted });
-    there.troupe.send({ type: 'server.start', server: name });
-    await there.settle();
-    await there.advance(5 * minute - 1);
-    expect(there.stateOf(name)).toBe('ready');
-    await there.advance(1_001);
-    expect(there.stateOf(name)).toBe('dormant');
-    expect(there.troupe.tools()).toMatchObject([{ server: name, catalog: 'deferred' }]);
+    const stage = await stageOf({ settings: wanted });
+    stage.troupe.send({ type: 'server.start', server: name });
+    await stage.settle();
+    await stage.advance(5 * minute - 1);
+    expect(stage.stateOf(name)).toBe('ready');
+    await stage.advance(1_001);
+    expect(stage.stateOf(name)).toBe('dormant');
+    expect(stage.troupe.tools()).toMatchObject([{ server: name, catalog: 'deferred' }]);
   });
 
   it('CB-33 does not stop during a long call', async () => {
-    const there = await stage({ settings: wanted });
-    const waiting = call(there, name, { timeoutMs: 9 * minute });
-    await there.settle();
-    await there.advance(8 * minute);
-    expect(there.stateOf(name)).toBe('ready');
+    const stage = await stageOf({ settings: wanted });
+    const waiting = call(stage, name, { timeoutMs: 9 * minute });
+    await stage.settle();
+    await stage.advance(8 * minute);
+    expect(stage.stateOf(name)).toBe('ready');
     expect(waiting.state).toBe('pending');
   });
 
   it('names its source in its status and in the plan', async () => {
-    const there = await stage({ settings: servers({}) });
-    there.files.isWatched = false;
-    await there.apply(wanted);
+    const stage = await stageOf({ settings: servers({}) });
+    stage.files.isWatched = false;
+    await stage.apply(wanted);
     const why = 'wanted by mcp.dockerGateway, not running yet';
-    expect(await there.troupe.plan()).toEqual([{ server: name, step: 'spawn', why }]);
-    there.troupe.send({ type: 'settings.reload' });
-    await there.settle();
-    expect(there.troupe.status(name)?.source).toMatchObject({
+    expect(await stage.troupe.plan()).toEqual([{ server: name, step: 'spawn', why }]);
+    stage.troupe.send({ type: 'settings.reload' });
+    await stage.settle();
+    expect(stage.troupe.status(name)?.source).toMatchObject({
       key: 'mcp.dockerGateway',
       scope: 'config',
     });
   });
 
   it('obeys the allow and exclude lists and the launch list', async () => {
-    const excluded = await stage({
+    const excluded = await stageOf({
       settings: servers({}, { dockerGateway: true, excluded: [name] }),
     });
     expect(excluded.stateOf(name)).toBe('blocked.excluded');
-    const bound = await stage({ settings: wanted, allow: ['db'] });
+    const bound = await stageOf({ settings: wanted, allow: ['db'] });
     expect(bound.stateOf(name)).toBe('blocked.notAllowed');
   });
 });

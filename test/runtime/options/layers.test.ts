@@ -4,18 +4,18 @@ import type { HostEvent } from '../../../src/domain/host/event.ts';
 import type { HostRule } from '../../../src/domain/host/rule.ts';
 import type { AdmissionRule } from '../../../src/index.ts';
 import type { ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
-import { crash, remote, type Stage, servers, stage, watch } from '../stage.ts';
+import { crash, remote, type Stage, servers, stageOf, watch } from '../stage.ts';
 
 const db = servers({ db: 'srv' });
 
-async function tell(there: Stage, event: HostEvent): Promise<void> {
-  there.troupe.send(event);
-  await there.settle();
+async function tell(stage: Stage, event: HostEvent): Promise<void> {
+  stage.troupe.send(event);
+  await stage.settle();
 }
 
-async function refusedCall(there: Stage, tool: string) {
-  const asked = watch(there.troupe.callTool(tool, {}));
-  await there.settle();
+async function refusedCall(stage: Stage, tool: string) {
+  const asked = watch(stage.troupe.callTool(tool, {}));
+  await stage.settle();
   await asked.promise;
   expect(asked.error).toBeDefined();
   return asked.error;
@@ -176,43 +176,43 @@ describe('each admission reason', () => {
     'is reported as %s with %s, rule %s and next step "%s"',
     async (state, code, rule, step, { settings, event, ...given }) => {
       const text = settings === undefined ? {} : { settings: JSON.stringify(settings, null, 2) };
-      const there = await stage({ ...given, ...text });
-      if (event !== undefined) await tell(there, event);
-      expect(there.stateOf('db')).toBe(state);
-      expect(there.troupe.status('db')?.action).toBe(step);
-      const explained = there.troupe.explain('db');
+      const stage = await stageOf({ ...given, ...text });
+      if (event !== undefined) await tell(stage, event);
+      expect(stage.stateOf('db')).toBe(state);
+      expect(stage.troupe.status('db')?.action).toBe(step);
+      const explained = stage.troupe.explain('db');
       expect(explained).toMatchObject({ admission: { rule }, nextStep: step });
-      const error = await refusedCall(there, 'mcp__db__query');
+      const error = await refusedCall(stage, 'mcp__db__query');
       expect(error).toMatchObject({ code, server: 'db', outcome: 'not_executed' });
       expect(error?.message.endsWith(`Next: ${step}`)).toBe(true);
-      const ofDb = there.sessions.scripts.filter(({ input }) => input.server === 'db');
+      const ofDb = stage.sessions.scripts.filter(({ input }) => input.server === 'db');
       expect(ofDb.every((script) => script.state === 'over')).toBe(true);
     },
   );
 
   it('is updated when its list changes or moves to another line', async () => {
     const text = (mcp: object) => JSON.stringify(servers({ db: 'srv' }, { ...mcp }), null, 2);
-    const there = await stage({ settings: text({ allowed: [] }) });
-    const step = () => there.troupe.status('db')?.action;
+    const stage = await stageOf({ settings: text({ allowed: [] }) });
+    const step = () => stage.troupe.status('db')?.action;
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:8');
-    await there.apply(text({ slots: { local: 3 }, allowed: [] }));
+    await stage.apply(text({ slots: { local: 3 }, allowed: [] }));
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
-    await tell(there, { type: 'allow.changed', allowed: [] });
+    await tell(stage, { type: 'allow.changed', allowed: [] });
     expect(step()).toBe("add db to the host's list (allow.changed)");
-    await tell(there, { type: 'allow.changed', allowed: null });
+    await tell(stage, { type: 'allow.changed', allowed: null });
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
   });
 
   it("is explained with the events that can still change the server's state", async () => {
     const full = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
-    const there = await stage({ settings: servers({ a: 'a', db: 'srv' }, full) });
+    const stage = await stageOf({ settings: servers({ a: 'a', db: 'srv' }, full) });
     const events = (name: string) =>
-      there.troupe
+      stage.troupe
         .explain(name)
         ?.movedBy.flatMap(({ event, sentBy }) => (sentBy === 'host' ? event : []));
     expect(events('db')).toContain('settings.changed');
     expect(events('db')).not.toContain('allow.changed');
-    const barred = await stage({ settings: db, rules: [leaveOut] });
+    const barred = await stageOf({ settings: db, rules: [leaveOut] });
     const moving = barred.troupe.explain('db')?.movedBy.map(({ event }) => event);
     expect(moving).not.toContain('settings.changed');
   });
@@ -220,9 +220,9 @@ describe('each admission reason', () => {
 
 describe('a server under an unsupported key', () => {
   it('is reported as a problem and to callers', async () => {
-    const there = await stage({ settings: db, projectSettings: servers({ alias: 'srv' }) });
-    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ server: 'alias' }]);
-    const error = await refusedCall(there, 'mcp__alias__query');
+    const stage = await stageOf({ settings: db, projectSettings: servers({ alias: 'srv' }) });
+    expect(stage.troupe.snapshot().troupe.problems).toMatchObject([{ server: 'alias' }]);
+    const error = await refusedCall(stage, 'mcp__alias__query');
     expect(error).toMatchObject({ code: 'UNAVAILABLE', server: 'alias' });
     expect(error?.message).toContain('the same as "db" (/project/troupe.json');
   });
@@ -230,49 +230,49 @@ describe('a server under an unsupported key', () => {
 
 describe('servers added one by one', () => {
   it('override files until they are removed', async () => {
-    const there = await stage({ settings: db, hostSettings: servers({ web: remote }) });
-    there.troupe.addServer('db', { command: 'mine' });
-    there.troupe.addServer('extra', { command: 'extra' });
-    await there.settle();
-    expect(there.troupe.status('db')?.source).toEqual({ key: 'mcpServers.db', scope: 'api' });
-    expect(there.stateOf('extra')).toBe('ready');
+    const stage = await stageOf({ settings: db, hostSettings: servers({ web: remote }) });
+    stage.troupe.addServer('db', { command: 'mine' });
+    stage.troupe.addServer('extra', { command: 'extra' });
+    await stage.settle();
+    expect(stage.troupe.status('db')?.source).toEqual({ key: 'mcpServers.db', scope: 'api' });
+    expect(stage.stateOf('extra')).toBe('ready');
     // Neither files nor the host's settings take them away.
-    await tell(there, { type: 'settings.changed', settings: {} });
-    await there.apply(servers({ db: 'newer' }));
-    expect(there.stateOf('web')).toBe('unknown');
-    expect(there.stateOf('extra')).toBe('ready');
-    there.troupe.removeServer('db');
-    there.troupe.removeServer('extra');
+    await tell(stage, { type: 'settings.changed', settings: {} });
+    await stage.apply(servers({ db: 'newer' }));
+    expect(stage.stateOf('web')).toBe('unknown');
+    expect(stage.stateOf('extra')).toBe('ready');
+    stage.troupe.removeServer('db');
+    stage.troupe.removeServer('extra');
     // Files are not read again at once for everything that a host says.
-    await there.advance(1_000);
-    expect(there.troupe.status('db')?.source).toMatchObject({ file: '/project/troupe.json' });
-    expect(there.stateOf('extra')).toBe('unknown');
-    expect(await refusedCall(there, 'mcp__extra__query')).toMatchObject({ code: 'SERVER_REMOVED' });
+    await stage.advance(1_000);
+    expect(stage.troupe.status('db')?.source).toMatchObject({ file: '/project/troupe.json' });
+    expect(stage.stateOf('extra')).toBe('unknown');
+    expect(await refusedCall(stage, 'mcp__extra__query')).toMatchObject({ code: 'SERVER_REMOVED' });
   });
 
   it('keep the sessions of all other servers', async () => {
-    const there = await stage({ settings: db });
-    there.troupe.addServer('extra', { command: 'extra' });
-    await there.settle();
-    there.troupe.removeServer('extra');
-    await there.settle();
-    expect(there.sessions.of('db').commands).toEqual(['session.open', 'session.list']);
+    const stage = await stageOf({ settings: db });
+    stage.troupe.addServer('extra', { command: 'extra' });
+    await stage.settle();
+    stage.troupe.removeServer('extra');
+    await stage.settle();
+    expect(stage.sessions.of('db').commands).toEqual(['session.open', 'session.list']);
   });
 
   it('are copied, admitted and blocked like any other', async () => {
-    const there = await stage({ settings: servers({}, { excluded: ['out'] }) });
+    const stage = await stageOf({ settings: servers({}, { excluded: ['out'] }) });
     const entry = { command: 'mine' };
-    there.troupe.addServer('db', entry);
-    there.troupe.addServer('out', entry);
-    there.troupe.addServer('bad', { comand: 'x' });
+    stage.troupe.addServer('db', entry);
+    stage.troupe.addServer('out', entry);
+    stage.troupe.addServer('bad', { comand: 'x' });
     entry.command = 'other';
-    await there.settle();
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.stateOf('out')).toBe('blocked.excluded');
-    expect(there.stateOf('bad')).toBe('blocked.invalidConfig');
-    const [before] = there.sessions.scripts;
-    await tell(there, { type: 'settings.reload' });
-    expect(there.sessions.scripts).toEqual([before]);
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.stateOf('out')).toBe('blocked.excluded');
+    expect(stage.stateOf('bad')).toBe('blocked.invalidConfig');
+    const [before] = stage.sessions.scripts;
+    await tell(stage, { type: 'settings.reload' });
+    expect(stage.sessions.scripts).toEqual([before]);
   });
 
   const round: Record<string, unknown> = {};
@@ -286,14 +286,14 @@ describe('servers added one by one', () => {
     ['db', 'node'],
     ['db', round],
   ])('require a name and plain data: %s', async (name, entry) => {
-    const there = await stage();
-    const add = () => there.troupe.addServer(name as string, entry as Record<string, unknown>);
+    const stage = await stageOf();
+    const add = () => stage.troupe.addServer(name as string, entry as Record<string, unknown>);
     expect(add).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
   });
 
   it('can be removed only if they were added', async () => {
-    const there = await stage({ settings: db });
-    expect(() => there.troupe.removeServer('db')).toThrow(
+    const stage = await stageOf({ settings: db });
+    expect(() => stage.troupe.removeServer('db')).toThrow(
       expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
     );
   });
@@ -301,30 +301,30 @@ describe('servers added one by one', () => {
 
 describe('a bare troupe', () => {
   it('ignores the folder and plugins, including their lists', async () => {
-    const there = await stage({
+    const stage = await stageOf({
       bare: true,
       settings: db,
       projectSettings: servers({ theirs: 'x' }, { excluded: ['db'] }),
       plugins: [{ plugin: 'tools', settings: servers({ lint: 'lint' }) }],
     });
     const plugins = [{ plugin: 'more', settings: servers({ web: 'web' }) }];
-    await tell(there, { type: 'plugins.changed', plugins });
-    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
-    expect(there.stateOf('db')).toBe('ready');
+    await tell(stage, { type: 'plugins.changed', plugins });
+    expect(stage.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
+    expect(stage.stateOf('db')).toBe('ready');
   });
 });
 
 describe('managed settings', () => {
   it('block all servers while they cannot be read', async () => {
-    const there = await stage({ settings: db, managedSettings: '{ "mcpServers": ' });
-    expect(there.stateOf('db')).toBe('blocked.notAllowed');
-    expect(there.troupe.snapshot().troupe.problems).toMatchObject([
+    const stage = await stageOf({ settings: db, managedSettings: '{ "mcpServers": ' });
+    expect(stage.stateOf('db')).toBe('blocked.notAllowed');
+    expect(stage.troupe.snapshot().troupe.problems).toMatchObject([
       { file: '/managed/managed.json' },
     ]);
-    there.files.write('/managed/managed.json', servers({ ours: 'ours' }));
-    await there.advance(300);
-    expect(there.stateOf('ours')).toBe('ready');
-    expect(there.stateOf('db')).toBe('blocked.notAllowed');
+    stage.files.write('/managed/managed.json', servers({ ours: 'ours' }));
+    await stage.advance(300);
+    expect(stage.stateOf('ours')).toBe('ready');
+    expect(stage.stateOf('db')).toBe('blocked.notAllowed');
   });
 });
 
@@ -336,45 +336,45 @@ describe('the server budget', () => {
   const policyOf = (maxServers: number) => ({
     policy: { admission: { maxServers, budget: 'enforce' } },
   });
-  const budgetOf = (there: Stage) => there.troupe.snapshot().troupe.budget;
-  const warning = (there: Stage) =>
-    there.troupe.snapshot().troupe.problems.map(({ message }) => message);
+  const budgetOf = (stage: Stage) => stage.troupe.snapshot().troupe.budget;
+  const warning = (stage: Stage) =>
+    stage.troupe.snapshot().troupe.problems.map(({ message }) => message);
 
   it('blocks the last servers in settings order and reports it once', async () => {
-    const there = await stage({ settings: within(2, 'enforce') });
-    expect(budgetOf(there)).toEqual({ max: 2, mode: 'enforce', taken: 2, refused: ['c', 'd'] });
-    expect(there.story.filter((line) => line.includes('overBudget'))).toHaveLength(2);
-    expect(warning(there)).toEqual([
+    const stage = await stageOf({ settings: within(2, 'enforce') });
+    expect(budgetOf(stage)).toEqual({ max: 2, mode: 'enforce', taken: 2, refused: ['c', 'd'] });
+    expect(stage.story.filter((line) => line.includes('overBudget'))).toHaveLength(2);
+    expect(warning(stage)).toEqual([
       'the budget of 2 servers is exhausted, so these are blocked: c, d; disable servers that you do not need, or raise the limit',
     ]);
   });
 
   it('gives a freed slot to the first waiting server without closing a session', async () => {
-    const there = await stage({ settings: within(2, 'enforce', 'bcd') });
-    const kept = there.sessions.of('b');
-    await there.apply(within(2, 'enforce', 'abcd'));
-    expect(there.stateOf('a')).toBe('blocked.overBudget');
-    expect(there.stateOf('c')).toBe('ready');
-    await there.apply(within(2, 'enforce', 'abd'));
-    expect(there.stateOf('a')).toBe('ready');
-    expect(there.stateOf('d')).toBe('blocked.overBudget');
+    const stage = await stageOf({ settings: within(2, 'enforce', 'bcd') });
+    const kept = stage.sessions.of('b');
+    await stage.apply(within(2, 'enforce', 'abcd'));
+    expect(stage.stateOf('a')).toBe('blocked.overBudget');
+    expect(stage.stateOf('c')).toBe('ready');
+    await stage.apply(within(2, 'enforce', 'abd'));
+    expect(stage.stateOf('a')).toBe('ready');
+    expect(stage.stateOf('d')).toBe('blocked.overBudget');
     expect(kept.state).toBe('open');
   });
 
   it('regains a slot from a server at rest but not from one that retries', async () => {
-    const there = await stage({ settings: within(2, 'enforce', 'abc') });
-    there.sessions.of('a').fail(crash());
-    await there.settle();
-    expect(there.stateOf('a')).toBe('backingOff.retrying');
-    expect(there.stateOf('c')).toBe('blocked.overBudget');
-    await there.advance(60_000);
-    expect(there.stateOf('a')).toBe('ready');
-    there.troupe.send({ type: 'server.stop', server: 'a' });
-    await there.settle();
-    expect(there.stateOf('a')).toBe('stopped');
-    expect(there.stateOf('c')).toBe('ready');
-    expect(budgetOf(there)).toMatchObject({ taken: 2, refused: [] });
-    expect(await there.troupe.plan()).toMatchObject([
+    const stage = await stageOf({ settings: within(2, 'enforce', 'abc') });
+    stage.sessions.of('a').fail(crash());
+    await stage.settle();
+    expect(stage.stateOf('a')).toBe('backingOff.retrying');
+    expect(stage.stateOf('c')).toBe('blocked.overBudget');
+    await stage.advance(60_000);
+    expect(stage.stateOf('a')).toBe('ready');
+    stage.troupe.send({ type: 'server.stop', server: 'a' });
+    await stage.settle();
+    expect(stage.stateOf('a')).toBe('stopped');
+    expect(stage.stateOf('c')).toBe('ready');
+    expect(budgetOf(stage)).toMatchObject({ taken: 2, refused: [] });
+    expect(await stage.troupe.plan()).toMatchObject([
       { step: 'keep' },
       { step: 'keep' },
       { step: 'keep' },
@@ -382,39 +382,42 @@ describe('the server budget', () => {
   });
 
   it('refuses a restarted server while others hold all slots', async () => {
-    const there = await stage({ settings: within(2, 'enforce', 'abc') });
-    there.troupe.send({ type: 'server.stop', server: 'a' });
-    await there.settle();
-    const before = there.sessions.scripts.length;
-    there.troupe.send({ type: 'server.start', server: 'a' });
-    await there.settle();
-    expect(there.stateOf('a')).toBe('blocked.overBudget');
-    expect(there.sessions.scripts).toHaveLength(before);
-    there.troupe.send({ type: 'server.stop', server: 'b' });
-    await there.settle();
-    expect(there.stateOf('a')).toBe('ready');
-    expect(there.stateOf('c')).toBe('ready');
+    const stage = await stageOf({ settings: within(2, 'enforce', 'abc') });
+    stage.troupe.send({ type: 'server.stop', server: 'a' });
+    await stage.settle();
+    const before = stage.sessions.scripts.length;
+    stage.troupe.send({ type: 'server.start', server: 'a' });
+    await stage.settle();
+    expect(stage.stateOf('a')).toBe('blocked.overBudget');
+    expect(stage.sessions.scripts).toHaveLength(before);
+    stage.troupe.send({ type: 'server.stop', server: 'b' });
+    await stage.settle();
+    expect(stage.stateOf('a')).toBe('ready');
+    expect(stage.stateOf('c')).toBe('ready');
   });
 
   it("keeps a leaving server's slot until its process has ended", async () => {
-    const there = await stage({ settings: within(1, 'enforce', 'ab') });
-    there.obedient = new Set(['b']);
-    await there.apply(servers({ a: 'a', b: 'b' }, { excluded: ['a'], ...policyOf(1) }));
-    expect(there.stateOf('a')).toBe('stopping');
-    expect(there.stateOf('b')).toBe('blocked.overBudget');
-    there.sessions.of('a').closed();
-    await there.settle();
-    expect(there.stateOf('a')).toBe('blocked.excluded');
-    expect(there.stateOf('b')).toBe('ready');
+    const stage = await stageOf({ settings: within(1, 'enforce', 'ab') });
+    stage.obedient = new Set(['b']);
+    await stage.apply(servers({ a: 'a', b: 'b' }, { excluded: ['a'], ...policyOf(1) }));
+    expect(stage.stateOf('a')).toBe('stopping');
+    expect(stage.stateOf('b')).toBe('blocked.overBudget');
+    stage.sessions.of('a').closed();
+    await stage.settle();
+    expect(stage.stateOf('a')).toBe('blocked.excluded');
+    expect(stage.stateOf('b')).toBe('ready');
   });
 
   it('counts open sessions by transport', async () => {
     const web = { web: { url: 'https://example.test/mcp' } };
-    const there = await stage({ settings: servers({ a: 'a', b: 'b', ...web }), obedient: ['web'] });
-    there.sessions.of('a').open({ pid: 7 });
-    there.troupe.send({ type: 'server.stop', server: 'b' });
-    await there.settle();
-    expect(there.troupe.snapshot().troupe.sessions).toEqual({
+    const stage = await stageOf({
+      settings: servers({ a: 'a', b: 'b', ...web }),
+      obedient: ['web'],
+    });
+    stage.sessions.of('a').open({ pid: 7 });
+    stage.troupe.send({ type: 'server.stop', server: 'b' });
+    await stage.settle();
+    expect(stage.troupe.snapshot().troupe.sessions).toEqual({
       total: 2,
       byTransport: { stdio: 1, http: 1, sse: 0, ws: 0, memory: 0 },
       subprocessCount: 1,
@@ -426,19 +429,19 @@ describe('the server budget', () => {
       servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
         policy: { admission: { maxServers: 4 } },
       });
-    const there = await stage({ settings: some('ab') });
-    expect(warning(there)).toEqual([]);
-    await there.apply(some('abcde'));
-    expect(there.troupe.snapshot().servers.every(({ state }) => state === 'ready')).toBe(true);
-    expect(warning(there)[0]).toContain('more servers run than the budget of 4 allows');
-    await there.apply(some('abc'));
-    expect(warning(there)[0]).toContain('nearly exhausted');
-    await there.apply(some('ab'));
-    expect(warning(there)[0]).toContain('nearly exhausted');
-    await there.apply(some('a'));
-    expect(warning(there)).toEqual([]);
-    await there.apply(servers({ a: 'a' }));
-    expect(budgetOf(there)).toBeUndefined();
+    const stage = await stageOf({ settings: some('ab') });
+    expect(warning(stage)).toEqual([]);
+    await stage.apply(some('abcde'));
+    expect(stage.troupe.snapshot().servers.every(({ state }) => state === 'ready')).toBe(true);
+    expect(warning(stage)[0]).toContain('more servers run than the budget of 4 allows');
+    await stage.apply(some('abc'));
+    expect(warning(stage)[0]).toContain('nearly exhausted');
+    await stage.apply(some('ab'));
+    expect(warning(stage)[0]).toContain('nearly exhausted');
+    await stage.apply(some('a'));
+    expect(warning(stage)).toEqual([]);
+    await stage.apply(servers({ a: 'a' }));
+    expect(budgetOf(stage)).toBeUndefined();
   });
 });
 
@@ -464,18 +467,18 @@ describe('named integrations', () => {
       crawl: { url, tools: { include: ['web_search_exa', 'crawling'] } },
       browser: { command: 'npx', args: ['-y', '@playwright/mcp@latest'] },
     });
-    const there = await stage({ settings, rules: [exa, browser] });
+    const stage = await stageOf({ settings, rules: [exa, browser] });
     expect(keys).toEqual(['k', 'k']);
-    expect(there.stateOf('search')).toBe('blocked.excluded');
-    expect(there.stateOf('browser')).toBe('blocked.excluded');
-    expect(there.stateOf('crawl')).toBe('ready');
+    expect(stage.stateOf('search')).toBe('blocked.excluded');
+    expect(stage.stateOf('browser')).toBe('blocked.excluded');
+    expect(stage.stateOf('crawl')).toBe('ready');
   });
 
   it("can be a project's only servers", async () => {
     const noProject: HostRule = ({ source }) =>
       source.scope === 'project' ? { leaveOut: 'project settings are off' } : undefined;
-    const there = await stage({ projectSettings: db, rules: [noProject] });
-    expect(there.stateOf('db')).toBe('blocked.excluded');
-    expect(there.troupe.approvals()).toMatchObject([{ server: 'db' }]);
+    const stage = await stageOf({ projectSettings: db, rules: [noProject] });
+    expect(stage.stateOf('db')).toBe('blocked.excluded');
+    expect(stage.troupe.approvals()).toMatchObject([{ server: 'db' }]);
   });
 });

@@ -7,7 +7,7 @@ import {
   type Stage,
   servers,
   setUp,
-  stage,
+  stageOf,
   tool,
 } from '../stage.ts';
 
@@ -17,13 +17,13 @@ const iso = (ms: number): string => new Date(startedAt + ms).toISOString();
 
 describe("a running server's status", () => {
   it('is reported once for each change', async () => {
-    const there = await stage({ settings: db, obedient: [] });
-    await there.advance(400);
-    there.sessions.of('db').open({ pid: 77 });
-    await there.settle();
-    there.sessions.of('db').list([tool('query')]);
-    await there.advance(600_000);
-    expect(there.story).toEqual([
+    const stage = await stageOf({ settings: db, obedient: [] });
+    await stage.advance(400);
+    stage.sessions.of('db').open({ pid: 77 });
+    await stage.settle();
+    stage.sessions.of('db').list([tool('query')]);
+    await stage.advance(600_000);
+    expect(stage.story).toEqual([
       'db queued',
       'db connecting',
       'db loadingTools',
@@ -33,160 +33,160 @@ describe("a running server's status", () => {
   });
 
   it('keeps its since time while only details change', async () => {
-    const there = await stage({ settings: db, obedient: [] });
-    await there.advance(1_000);
-    expect(there.troupe.status('db')).toMatchObject({ state: 'connecting', since: iso(0) });
-    there.sessions.of('db').open({ pid: 77, era: 'modern' });
-    await there.advance(500);
-    expect(there.troupe.status('db')).toMatchObject({
+    const stage = await stageOf({ settings: db, obedient: [] });
+    await stage.advance(1_000);
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'connecting', since: iso(0) });
+    stage.sessions.of('db').open({ pid: 77, era: 'modern' });
+    await stage.advance(500);
+    expect(stage.troupe.status('db')).toMatchObject({
       state: 'loadingTools',
       since: iso(1_000),
       pid: 77,
       era: 'modern',
     });
-    there.sessions.of('db').list([tool('query')]);
-    await there.advance(70_000);
-    expect(there.troupe.status('db')).toMatchObject({
+    stage.sessions.of('db').list([tool('query')]);
+    await stage.advance(70_000);
+    expect(stage.troupe.status('db')).toMatchObject({
       state: 'ready',
       since: iso(1_500),
       tools: 1,
     });
-    there.sessions.of('db').list([tool('query'), tool('other')]);
-    await there.settle();
-    expect(there.troupe.status('db')).toMatchObject({ since: iso(1_500), tools: 2 });
+    stage.sessions.of('db').list([tool('query'), tool('other')]);
+    await stage.settle();
+    expect(stage.troupe.status('db')).toMatchObject({ since: iso(1_500), tools: 2 });
   });
 
   it('has its own since time while degraded', async () => {
-    const there = await stage({ settings: db });
-    await there.advance(100);
-    there.sessions.of('db').impair('flooding');
-    await there.settle();
-    expect(there.troupe.status('db')).toMatchObject({
+    const stage = await stageOf({ settings: db });
+    await stage.advance(100);
+    stage.sessions.of('db').impair('flooding');
+    await stage.settle();
+    expect(stage.troupe.status('db')).toMatchObject({
       state: 'degraded',
       reason: 'flooding',
       since: iso(100),
     });
-    there.sessions.of('db').impair('healthCheck');
-    await there.advance(50);
-    expect(there.troupe.status('db')).toMatchObject({ reason: 'healthCheck', since: iso(100) });
-    there.sessions.of('db').recover('healthCheck');
-    there.sessions.of('db').recover('flooding');
-    await there.settle();
-    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', since: iso(150) });
+    stage.sessions.of('db').impair('healthCheck');
+    await stage.advance(50);
+    expect(stage.troupe.status('db')).toMatchObject({ reason: 'healthCheck', since: iso(100) });
+    stage.sessions.of('db').recover('healthCheck');
+    stage.sessions.of('db').recover('flooding');
+    await stage.settle();
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'ready', since: iso(150) });
   });
 
   it.each([
     ['a local server', 'srv'],
     ['a remote server', remote],
   ] as const)('predicts each next attempt of %s to the millisecond', async (_, entry) => {
-    const there = await stage({ settings: servers({ db: entry }), obedient: [] });
+    const stage = await stageOf({ settings: servers({ db: entry }), obedient: [] });
     for (let attempt = 1; attempt <= 4; attempt += 1) {
-      await there.advance(1_000);
-      there.sessions.of('db').fail(crash());
-      await there.settle();
-      expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', attempt });
-      const count = there.sessions.scripts.length;
+      await stage.advance(1_000);
+      stage.sessions.of('db').fail(crash());
+      await stage.settle();
+      expect(stage.troupe.status('db')).toMatchObject({ state: 'backingOff', attempt });
+      const count = stage.sessions.scripts.length;
       const leftMs =
-        Date.parse(there.troupe.status('db')?.nextAttemptAt ?? '') - there.clock.wallNow();
-      await there.advance(leftMs - 1);
-      expect(there.sessions.scripts).toHaveLength(count);
-      await there.advance(1);
-      expect(there.sessions.scripts).toHaveLength(count + 1);
+        Date.parse(stage.troupe.status('db')?.nextAttemptAt ?? '') - stage.clock.wallNow();
+      await stage.advance(leftMs - 1);
+      expect(stage.sessions.scripts).toHaveLength(count);
+      await stage.advance(1);
+      expect(stage.sessions.scripts).toHaveLength(count + 1);
     }
   });
 
   it('predicts each quiet retry of a lost server', async () => {
-    const there = await stage({ settings: servers({ db: remote }), obedient: [] });
+    const stage = await stageOf({ settings: servers({ db: remote }), obedient: [] });
     const seen = new Set<string>();
     for (let attempt = 1; attempt <= 8; attempt += 1) {
-      there.sessions.of('db').fail(crash());
-      await there.settle();
-      const { nextAttemptAt = '' } = there.troupe.status('db') ?? {};
-      expect(Date.parse(nextAttemptAt)).toBeGreaterThan(there.clock.wallNow());
+      stage.sessions.of('db').fail(crash());
+      await stage.settle();
+      const { nextAttemptAt = '' } = stage.troupe.status('db') ?? {};
+      expect(Date.parse(nextAttemptAt)).toBeGreaterThan(stage.clock.wallNow());
       seen.add(nextAttemptAt);
-      await nextAttempt(there, 'db');
-      expect(there.stateOf('db')).toBe('connecting');
+      await nextAttempt(stage, 'db');
+      expect(stage.stateOf('db')).toBe('connecting');
     }
     expect(seen.size).toBe(8);
   });
 
   it("matches every server's chart from the first event on", async () => {
-    const there = setUp({ settings: servers({ a: 'srv', b: 'srv', c: 'srv' }), obedient: [] });
-    const seen = snapshotsAtEvents(there);
-    await there.settle();
+    const stage = setUp({ settings: servers({ a: 'srv', b: 'srv', c: 'srv' }), obedient: [] });
+    const seen = snapshotsAtEvents(stage);
+    await stage.settle();
     expect(seen[0]).toEqual(['a queued', 'b queued', 'c queued']);
     expect(seen.flat().filter((line) => line.includes('lastError'))).toEqual([]);
   });
 
   it("matches an added server's chart from the first event on", async () => {
-    const there = await stage({ settings: db });
-    const seen = snapshotsAtEvents(there);
-    there.troupe.send({
+    const stage = await stageOf({ settings: db });
+    const seen = snapshotsAtEvents(stage);
+    stage.troupe.send({
       type: 'settings.changed',
       settings: servers({ db: 'srv', a: 'srv', z: 'srv' }),
     });
-    await there.settle();
+    await stage.settle();
     expect(seen[0]).toEqual(['a queued', 'db ready', 'z queued']);
     expect(seen.flat().filter((line) => line.includes('lastError'))).toEqual([]);
   });
 
   it('is reported in order when a listener changes the server', async () => {
-    const there = await stage({ settings: db, obedient: ['db'] });
+    const stage = await stageOf({ settings: db, obedient: ['db'] });
     const seen = new Set<string>();
-    there.troupe.on('status.changed', ({ status }) => {
-      seen.add(there.stateOf(status.name) === status.state ? 'present' : 'past');
-      if (status.name === 'a' && status.state === 'queued') call(there, 'z');
+    stage.troupe.on('status.changed', ({ status }) => {
+      seen.add(stage.stateOf(status.name) === status.state ? 'present' : 'past');
+      if (status.name === 'a' && status.state === 'queued') call(stage, 'z');
     });
-    there.troupe.send({
+    stage.troupe.send({
       type: 'settings.changed',
       settings: servers({ db: 'srv', a: 'srv', z: { command: 'srv', startup: 'lazy' } }),
     });
-    await there.settle();
+    await stage.settle();
     expect([...seen]).toEqual(['present']);
-    expect(there.story.filter((line) => line.startsWith('z '))).toEqual([
+    expect(stage.story.filter((line) => line.startsWith('z '))).toEqual([
       'z queued',
       'z connecting',
     ]);
   });
 
   it('reports a broken chart and recovers a second later', async () => {
-    const there = await stage({ settings: servers({ db: 'srv', other: 'srv' }) });
-    const lost = there.sessions.of('db');
-    breakChart(there.actorOf('db'));
-    await there.settle();
-    expect(there.troupe.status('db')).toMatchObject({
+    const stage = await stageOf({ settings: servers({ db: 'srv', other: 'srv' }) });
+    const lost = stage.sessions.of('db');
+    breakChart(stage.actorOf('db'));
+    await stage.settle();
+    expect(stage.troupe.status('db')).toMatchObject({
       state: 'backingOff',
       reason: 'retrying',
       lastError: { code: 'INTERNAL', kind: 'unknown' },
     });
-    expect(there.story.at(-1)).toBe('db backingOff.retrying');
+    expect(stage.story.at(-1)).toBe('db backingOff.retrying');
     expect(lost.state).toBe('over');
-    expect(there.errors).toHaveLength(1);
-    expect(there.stateOf('other')).toBe('ready');
+    expect(stage.errors).toHaveLength(1);
+    expect(stage.stateOf('other')).toBe('ready');
 
-    await there.advance(1_000);
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.troupe.tools().map(({ server }) => server)).toEqual(['db', 'other']);
+    await stage.advance(1_000);
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.troupe.tools().map(({ server }) => server)).toEqual(['db', 'other']);
   });
 
   it('is stopped for every server after a stop or kill', async () => {
     for (const type of ['troupe.stop', 'troupe.kill'] as const) {
-      const there = await stage({
+      const stage = await stageOf({
         settings: servers({ db: 'srv', web: remote, off: { command: 'srv', enabled: false } }),
       });
-      there.troupe.send({ type });
-      await there.settle();
-      const { troupe, servers: statuses } = there.troupe.snapshot();
+      stage.troupe.send({ type });
+      await stage.settle();
+      const { troupe, servers: statuses } = stage.troupe.snapshot();
       expect(troupe.state).toBe('stopped');
       expect(statuses.map(({ state }) => state)).toEqual(['stopped', 'stopped', 'stopped']);
-      expect(there.story.slice(-3).sort()).toEqual(['db stopped', 'off stopped', 'web stopped']);
-      expect(there.troupe.tools()).toEqual([]);
+      expect(stage.story.slice(-3).sort()).toEqual(['db stopped', 'off stopped', 'web stopped']);
+      expect(stage.troupe.tools()).toEqual([]);
     }
   });
 
   it('is sorted by name', async () => {
-    const there = await stage({ settings: servers({ b: 'srv', a: 'srv', c: 'srv' }) });
-    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+    const stage = await stageOf({ settings: servers({ b: 'srv', a: 'srv', c: 'srv' }) });
+    expect(stage.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
-import { crash, servers, stage, thrownBy, watch } from '../stage.ts';
+import { crash, servers, stageOf, thrownBy, watch } from '../stage.ts';
 
 const db = servers({ db: 'srv' });
-const send = (there: Awaited<ReturnType<typeof stage>>, event: unknown) =>
-  thrownBy(() => there.troupe.send(event as HostEvent));
+const send = (stage: Awaited<ReturnType<typeof stageOf>>, event: unknown) =>
+  thrownBy(() => stage.troupe.send(event as HostEvent));
 
 describe('a host event', () => {
   it.each([
@@ -25,52 +25,52 @@ describe('a host event', () => {
     ['a string', 'troupe.stop'],
     ['null', null],
   ])('is rejected without effect: %s', async (_, event) => {
-    const there = await stage({ settings: db });
-    expect(send(there, event)).toMatchObject({
+    const stage = await stageOf({ settings: db });
+    expect(send(stage, event)).toMatchObject({
       code: 'INVALID_ARGUMENTS',
       outcome: 'not_executed',
     });
-    await there.settle();
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.errors).toEqual([]);
+    await stage.settle();
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.errors).toEqual([]);
   });
 
   it('is rejected with the closest type when its type is misspelt', async () => {
-    const there = await stage({ settings: db });
-    expect(send(there, { type: 'settings.relaod' }).message).toBe(
+    const stage = await stageOf({ settings: db });
+    expect(send(stage, { type: 'settings.relaod' }).message).toBe(
       'There is no event to send to a troupe "settings.relaod". Did you mean "settings.reload"?',
     );
-    expect(send(there, { type: 'xstate.stop' }).message).toContain('There are: settings.changed, ');
+    expect(send(stage, { type: 'xstate.stop' }).message).toContain('There are: settings.changed, ');
   });
 
   it('is rejected with the name of the invalid field', async () => {
-    const there = await stage({ settings: db });
-    expect(send(there, { type: 'trust.changed', trusted: 'yes' }).message).toContain('"trusted"');
+    const stage = await stageOf({ settings: db });
+    expect(send(stage, { type: 'trust.changed', trusted: 'yes' }).message).toContain('"trusted"');
   });
 
   it('is rejected with the closest name for an unknown server', async () => {
-    const there = await stage({ settings: servers({ database: 'srv' }) });
-    const refused = send(there, { type: 'server.stop', server: 'databse' });
+    const stage = await stageOf({ settings: servers({ database: 'srv' }) });
+    const refused = send(stage, { type: 'server.stop', server: 'databse' });
     expect(refused).toMatchObject({ code: 'SERVER_UNKNOWN' });
     expect(refused.message).toContain('Did you mean database?');
-    await there.apply(servers({}));
-    expect(send(there, { type: 'server.stop', server: 'database' })).toMatchObject({
+    await stage.apply(servers({}));
+    expect(send(stage, { type: 'server.stop', server: 'database' })).toMatchObject({
       code: 'SERVER_REMOVED',
     });
   });
 
   it("replaces the host's own settings", async () => {
-    const there = await stage({ settings: db, hostSettings: servers({ own: 'mine' }) });
-    expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
-    there.troupe.send({ type: 'settings.changed', settings: servers({ other: 'mine' }) });
-    await there.settle();
-    expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db', 'other']);
+    const stage = await stageOf({ settings: db, hostSettings: servers({ own: 'mine' }) });
+    expect([stage.stateOf('db'), stage.stateOf('own')]).toEqual(['ready', 'ready']);
+    stage.troupe.send({ type: 'settings.changed', settings: servers({ other: 'mine' }) });
+    await stage.settle();
+    expect(stage.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db', 'other']);
   });
 });
 
 describe('a listener', () => {
   it('is rejected with the closest name for an unknown event', async () => {
-    const { troupe } = await stage({ settings: db });
+    const { troupe } = await stageOf({ settings: db });
     const listen = (name: string) => thrownBy(() => troupe.on(name as 'reconciled', () => {}));
     expect(listen('status.chnged')).toMatchObject({
       code: 'INVALID_ARGUMENTS',
@@ -80,133 +80,133 @@ describe('a listener', () => {
   });
 
   it('is reported each time it throws and affects nothing else', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const told: string[] = [];
-    there.troupe.on('status.changed', () => {
+    stage.troupe.on('status.changed', () => {
       throw new Error('oops');
     });
-    there.troupe.on('status.changed', ({ status }) => told.push(status.state));
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    stage.troupe.on('status.changed', ({ status }) => told.push(status.state));
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     expect(told).toEqual(['backingOff']);
-    expect(there.errors).toMatchObject([{ message: 'A listener of "status.changed" threw.' }]);
+    expect(stage.errors).toMatchObject([{ message: 'A listener of "status.changed" threw.' }]);
   });
 
   it('can send events, which are handled after the current one', async () => {
-    const there = await stage({ settings: db, obedient: [] });
-    const end = there.troupe.on('status.changed', ({ status }) => {
-      if (status.state === 'connecting') there.troupe.send({ type: 'server.stop', server: 'db' });
+    const stage = await stageOf({ settings: db, obedient: [] });
+    const end = stage.troupe.on('status.changed', ({ status }) => {
+      if (status.state === 'connecting') stage.troupe.send({ type: 'server.stop', server: 'db' });
     });
-    there.sessions.of('db').fail(crash());
-    await there.advance(30_000);
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(30_000);
     end();
-    expect(there.sessions.of('db').commands).toEqual([
+    expect(stage.sessions.of('db').commands).toEqual([
       'session.open',
       'session.close',
       'session.kill',
     ]);
-    expect(there.stateOf('db')).toBe('stopped');
-    expect(there.errors).toEqual([]);
+    expect(stage.stateOf('db')).toBe('stopped');
+    expect(stage.errors).toEqual([]);
   });
 
   it('can call a tool as soon as the server is ready', async () => {
-    const there = await stage({ settings: db, obedient: [] });
+    const stage = await stageOf({ settings: db, obedient: [] });
     const made: ReturnType<typeof watch>[] = [];
-    there.troupe.on('status.changed', ({ status }) => {
-      if (status.state === 'ready') made.push(watch(there.troupe.callTool('mcp__db__query')));
+    stage.troupe.on('status.changed', ({ status }) => {
+      if (status.state === 'ready') made.push(watch(stage.troupe.callTool('mcp__db__query')));
     });
-    there.obedient = null;
-    there.sessions.of('db').open();
-    await there.settle();
-    there.sessions.of('db').calls[0]?.answer({ content: [] });
-    await there.settle();
+    stage.obedient = null;
+    stage.sessions.of('db').open();
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.answer({ content: [] });
+    await stage.settle();
     expect(made.map(({ state }) => state)).toEqual(['done']);
   });
 
   it('can stop the troupe and await its end', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const ends: ReturnType<typeof watch>[] = [];
-    there.troupe.on('status.changed', ({ status }) => {
-      if (status.state === 'backingOff') ends.push(watch(there.troupe.stop()));
+    stage.troupe.on('status.changed', ({ status }) => {
+      if (status.state === 'backingOff') ends.push(watch(stage.troupe.stop()));
     });
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     expect(new Set(ends.map(({ state }) => state))).toEqual(new Set(['done']));
-    expect(there.clock.pendingCount).toBe(0);
+    expect(stage.clock.pendingCount).toBe(0);
   });
 
   it('sees the reported state in snapshots', async () => {
-    const there = await stage({ settings: db, obedient: [] });
+    const stage = await stageOf({ settings: db, obedient: [] });
     const differences: string[] = [];
-    there.troupe.on('status.changed', ({ status }) => {
-      if (there.troupe.status(status.name)?.state !== status.state) differences.push(status.state);
+    stage.troupe.on('status.changed', ({ status }) => {
+      if (stage.troupe.status(status.name)?.state !== status.state) differences.push(status.state);
     });
-    there.obedient = null;
-    there.sessions.of('db').open();
-    there.sessions.of('db').fail(crash());
-    await there.advance(60_000);
+    stage.obedient = null;
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(60_000);
     expect(differences).toEqual([]);
   });
 
   it('gets no event after it unsubscribes, even during an event', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const told: string[] = [];
     const listener = ({ status }: { status: { state: string } }): void => {
       told.push(status.state);
       end();
     };
-    const end = there.troupe.on('status.changed', listener);
-    const endOther = there.troupe.on('status.changed', listener);
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    const end = stage.troupe.on('status.changed', listener);
+    const endOther = stage.troupe.on('status.changed', listener);
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     expect(told).toEqual(['backingOff', 'backingOff']);
     endOther();
-    await there.advance(60_000);
+    await stage.advance(60_000);
     expect(told).toHaveLength(2);
   });
 
   it('is notified of problems once, and the valid content stays in force', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const heard: number[] = [];
-    there.troupe.on('settings.invalid', ({ problems }) => heard.push(problems.length));
-    await there.apply('{ "mcpServers": ');
-    there.files.touch();
-    await there.advance(1_000);
+    stage.troupe.on('settings.invalid', ({ problems }) => heard.push(problems.length));
+    await stage.apply('{ "mcpServers": ');
+    stage.files.touch();
+    await stage.advance(1_000);
     expect(heard).toEqual([1]);
-    expect(there.troupe.snapshot().troupe.problems).toHaveLength(1);
-    expect(there.stateOf('db')).toBe('ready');
-    await there.apply(db);
-    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
+    expect(stage.troupe.snapshot().troupe.problems).toHaveLength(1);
+    expect(stage.stateOf('db')).toBe('ready');
+    await stage.apply(db);
+    expect(stage.troupe.snapshot().troupe.problems).toEqual([]);
   });
 
   it('is notified once that an edit applies from the next start', async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const heard: string[] = [];
-    there.troupe.on('settings.invalid', ({ problems }) => {
+    stage.troupe.on('settings.invalid', ({ problems }) => {
       heard.push(problems.map(({ line, key }) => `${line} ${key}`).join());
     });
     const gate = '"mcp": { "startupGateMs": 400 }';
-    await there.apply(`{ ${gate} }`);
-    await there.apply(`{\n// moved\n${gate}, "mcpServers": { "b": { "command": "b" } } }`);
+    await stage.apply(`{ ${gate} }`);
+    await stage.apply(`{\n// moved\n${gate}, "mcpServers": { "b": { "command": "b" } } }`);
     expect(heard).toEqual(['1 mcp.startupGateMs']);
-    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ line: 3 }]);
-    await there.apply(db);
-    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
+    expect(stage.troupe.snapshot().troupe.problems).toMatchObject([{ line: 3 }]);
+    await stage.apply(db);
+    expect(stage.troupe.snapshot().troupe.problems).toEqual([]);
     expect(heard).toHaveLength(1);
   });
 
   it("is notified of each pass's steps and duration", async () => {
-    const there = await stage({ settings: db });
+    const stage = await stageOf({ settings: db });
     const passes: string[] = [];
-    there.troupe.on('reconciled', ({ plan, durationMs }) => {
+    stage.troupe.on('reconciled', ({ plan, durationMs }) => {
       passes.push(`${plan.map(({ server, step }) => `${server} ${step}`).join()} ${durationMs}`);
     });
-    await there.apply(servers({ db: 'newer' }));
+    await stage.apply(servers({ db: 'newer' }));
     expect(passes).toEqual(['db replace 0', 'db spawn 0']);
-    expect(there.troupe.snapshot().troupe.lastReconcile).toMatchObject({ steps: 1 });
-    there.troupe.send({ type: 'settings.reload' });
-    there.troupe.send({ type: 'system.woke' });
-    await there.settle();
+    expect(stage.troupe.snapshot().troupe.lastReconcile).toMatchObject({ steps: 1 });
+    stage.troupe.send({ type: 'settings.reload' });
+    stage.troupe.send({ type: 'system.woke' });
+    await stage.settle();
     // A pass that does nothing is not worth telling.
     expect(passes).toHaveLength(2);
   });

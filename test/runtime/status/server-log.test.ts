@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ServerLogs } from '../../../src/runtime/status/server-log.ts';
-import { bringUp, crash, nextAttempt, servers, stage } from '../stage.ts';
+import { bringUp, crash, nextAttempt, servers, stageOf } from '../stage.ts';
 
 const from = { session: 1, stream: 'stderr' } as const;
 
@@ -27,18 +27,18 @@ describe("a server's log", () => {
   });
 
   it("records the server's state changes and emits each line", async () => {
-    const there = await stage({ settings: servers({ db: 'db' }), obedient: [] });
+    const stage = await stageOf({ settings: servers({ db: 'db' }), obedient: [] });
     const announced: string[] = [];
-    there.troupe.on('server.log', ({ server, number, line }) =>
+    stage.troupe.on('server.log', ({ server, number, line }) =>
       announced.push(`${server} ${number} ${line}`),
     );
-    bringUp(there.sessions.of('db'));
-    await there.settle();
-    there.sessions.of('db').fail(crash());
-    await nextAttempt(there, 'db');
-    there.sessions.of('db').fail(crash('It would not start.'));
-    await there.settle();
-    const told = there.troupe
+    bringUp(stage.sessions.of('db'));
+    await stage.settle();
+    stage.sessions.of('db').fail(crash());
+    await nextAttempt(stage, 'db');
+    stage.sessions.of('db').fail(crash('It would not start.'));
+    await stage.settle();
+    const told = stage.troupe
       .logs('db')
       ?.map(({ session, stream, line }) => `${session} ${stream} ${line}`);
     expect(told).toEqual([
@@ -58,10 +58,10 @@ describe("a server's log", () => {
   });
 
   it('remains readable after the server is removed', async () => {
-    const there = await stage({ settings: servers({ db: 'db', other: 'other' }) });
-    await there.apply(servers({ other: 'other' }));
-    expect(there.troupe.status('db')).toBeUndefined();
-    expect(there.troupe.logs('db')?.map(({ line }) => line)).toContain('ready with 1 tool');
-    expect(there.troupe.logs('dbb')).toBeUndefined();
+    const stage = await stageOf({ settings: servers({ db: 'db', other: 'other' }) });
+    await stage.apply(servers({ other: 'other' }));
+    expect(stage.troupe.status('db')).toBeUndefined();
+    expect(stage.troupe.logs('db')?.map(({ line }) => line)).toContain('ready with 1 tool');
+    expect(stage.troupe.logs('dbb')).toBeUndefined();
   });
 });

@@ -16,7 +16,7 @@ import {
   type Stage,
   servers,
   setUp,
-  stage,
+  stageOf,
   tool,
   watch,
 } from '../stage.ts';
@@ -25,14 +25,14 @@ type Entry = Parameters<typeof servers>[0][string];
 
 async function staged(entry: Entry = 'srv', recorder = recordTelemetry()) {
   const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
-  const there = await stage({ settings: servers({ db: entry }), telemetry });
-  return { there, recorder };
+  const stage = await stageOf({ settings: servers({ db: entry }), telemetry });
+  return { stage, recorder };
 }
 
-async function answered(there: Stage, made: { readonly state: string }, nth = 0): Promise<void> {
-  await there.settle();
-  there.sessions.of('db').calls[nth]?.answer(pong);
-  await there.settle();
+async function answered(stage: Stage, made: { readonly state: string }, nth = 0): Promise<void> {
+  await stage.settle();
+  stage.sessions.of('db').calls[nth]?.answer(pong);
+  await stage.settle();
   expect(made.state).not.toBe('pending');
 }
 
@@ -54,10 +54,10 @@ const duration = 'mcp.client.operation.duration';
 
 describe('a tool call', () => {
   it('records one span and one measurement if it is sent at once and answered', async () => {
-    const { there, recorder } = await staged();
-    const made = call(there, 'db');
-    await there.advance(250);
-    await answered(there, made);
+    const { stage, recorder } = await staged();
+    const made = call(stage, 'db');
+    await stage.advance(250);
+    await answered(stage, made);
     const span = recorder.span('tools/call query');
     expect(span.kind).toBe(SpanKind.CLIENT);
     expect(span.status).toEqual({ code: SpanStatusCode.UNSET });
@@ -77,8 +77,8 @@ describe('a tool call', () => {
   });
 
   it('records its network transport', async () => {
-    const { there, recorder } = await staged(remote);
-    await answered(there, call(there, 'db'));
+    const { stage, recorder } = await staged(remote);
+    await answered(stage, call(stage, 'db'));
     expect(recorder.span('tools/call query').attributes).toMatchObject({
       'network.transport': 'tcp',
       'network.protocol.name': 'http',
@@ -86,11 +86,11 @@ describe('a tool call', () => {
   });
 
   it('records a tool error as executed', async () => {
-    const { there, recorder } = await staged();
-    const made = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.answer({ ...pong, isError: true });
-    await there.settle();
+    const { stage, recorder } = await staged();
+    const made = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.answer({ ...pong, isError: true });
+    await stage.settle();
     expect(made.state).toBe('done');
     const { status, attributes } = recorder.span('tools/call query');
     expect(status).toEqual({ code: SpanStatusCode.ERROR, message: 'tool_error' });
@@ -101,12 +101,12 @@ describe('a tool call', () => {
   });
 
   it("records its error code, the server's code and the outcome", async () => {
-    const { there, recorder } = await staged();
-    const made = call(there, 'db');
-    await there.settle();
+    const { stage, recorder } = await staged();
+    const made = call(stage, 'db');
+    await stage.settle();
     const answer = callFailure('serverError', true, { rpcCode: -32_050 });
-    there.sessions.of('db').calls[0]?.fail(answer);
-    await there.settle();
+    stage.sessions.of('db').calls[0]?.fail(answer);
+    await stage.settle();
     expect(made.error?.code).toBe('SERVER_ERROR');
     const { status, attributes } = recorder.span('tools/call query');
     expect(status).toEqual({ code: SpanStatusCode.ERROR, message: 'SERVER_ERROR' });
@@ -122,19 +122,19 @@ describe('a tool call', () => {
   it('records a failed attempt from when it was sent', async () => {
     vi.spyOn(OpenTelemetry.prototype, 'now').mockReturnValue(Date.UTC(2020));
     onTestFinished(() => void vi.restoreAllMocks());
-    const { there, recorder } = await staged();
-    const made = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.fail(callFailure('serverError', true));
-    await there.settle();
+    const { stage, recorder } = await staged();
+    const made = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.fail(callFailure('serverError', true));
+    await stage.settle();
     expect(made.error?.code).toBe('SERVER_ERROR');
     expect(recorder.span(attempt).startTime).toEqual([Date.UTC(2020) / 1_000, 0]);
   });
 
   it('records a timeout at its deadline', async () => {
-    const { there, recorder } = await staged();
-    const made = call(there, 'db', { timeoutMs: 5_000 });
-    await there.advance(5_000);
+    const { stage, recorder } = await staged();
+    const made = call(stage, 'db', { timeoutMs: 5_000 });
+    await stage.advance(5_000);
     expect(made.error?.code).toBe('TIMEOUT');
     expect(recorder.span('tools/call query').attributes).toMatchObject({
       'error.type': 'TIMEOUT',
@@ -146,27 +146,27 @@ describe('a tool call', () => {
   });
 
   it('records a cancellation by its caller', async () => {
-    const { there, recorder } = await staged();
+    const { stage, recorder } = await staged();
     const caller = new AbortController();
-    const made = call(there, 'db', { signal: caller.signal });
-    await there.settle();
+    const made = call(stage, 'db', { signal: caller.signal });
+    await stage.settle();
     caller.abort();
-    await there.settle();
+    await stage.settle();
     expect(made.error?.code).toBe('CANCELLED');
     expect(recorder.span('tools/call query').status.message).toBe('CANCELLED');
     expect(partsOf(recorder)).toEqual([`${attempt} CANCELLED`]);
   });
 
   it('records a retry and its reason', async () => {
-    const { there, recorder } = await staged({
+    const { stage, recorder } = await staged({
       command: 'srv',
       policy: { call: { replay: 'once' }, restart: { first: 'delayed' } },
     });
-    const made = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').fail(crash());
-    await there.advance(1_000);
-    await answered(there, made);
+    const made = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(1_000);
+    await answered(stage, made);
     const { attributes, events, status } = recorder.span('tools/call query');
     expect(status.code).toBe(SpanStatusCode.UNSET);
     expect(attributes).toMatchObject({ 'mcp_troupe.call.attempts': 2 });
@@ -180,14 +180,14 @@ describe('a tool call', () => {
   });
 
   it('records the wait for a server to start', async () => {
-    const { there, recorder } = await staged({ command: 'srv', startup: 'lazy' });
-    expect(there.stateOf('db')).toBe('dormant');
-    there.obedient = new Set();
-    const made = call(there, 'db');
-    await there.advance(2_000);
-    there.sessions.of('db').open();
-    there.sessions.of('db').list([tool('query')]);
-    await answered(there, made);
+    const { stage, recorder } = await staged({ command: 'srv', startup: 'lazy' });
+    expect(stage.stateOf('db')).toBe('dormant');
+    stage.obedient = new Set();
+    const made = call(stage, 'db');
+    await stage.advance(2_000);
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').list([tool('query')]);
+    await answered(stage, made);
     expect(partsOf(recorder)).toEqual(['mcp_troupe.call.wait', attempt]);
     const { attributes } = recorder.span('mcp_troupe.call.wait');
     expect(attributes).toEqual({
@@ -198,15 +198,15 @@ describe('a tool call', () => {
   });
 
   it('records the time in the queue', async () => {
-    const { there, recorder } = await staged();
-    for (let index = 0; index < 65; index += 1) call(there, 'db');
-    await there.settle();
-    const { calls } = there.sessions.of('db');
+    const { stage, recorder } = await staged();
+    for (let index = 0; index < 65; index += 1) call(stage, 'db');
+    await stage.settle();
+    const { calls } = stage.sessions.of('db');
     expect(calls).toHaveLength(64);
     for (const each of calls) each.answer(pong);
-    await there.settle();
+    await stage.settle();
     calls[64]?.answer(pong);
-    await there.settle();
+    await stage.settle();
     const queue = recorder.span('mcp_troupe.call.queue');
     const { spanId } = queue.parentSpanContext ?? {};
     const parts = recorder.spans().filter((span) => span.parentSpanContext?.spanId === spanId);
@@ -216,14 +216,14 @@ describe('a tool call', () => {
   it('records the permission request', async () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: 'srv' }),
       telemetry,
       permission: () => 'ask',
       askPermission: () => 'deny',
     });
-    const made = call(there, 'db');
-    await there.settle();
+    const made = call(stage, 'db');
+    await stage.settle();
     expect(made.error?.code).toBe('PERMISSION_DENIED');
     expect(partsOf(recorder)).toEqual(['mcp_troupe.call.permission']);
     expect(recorder.span('tools/call').attributes).toMatchObject({
@@ -233,11 +233,11 @@ describe('a tool call', () => {
   });
 
   it('omits server and tool names that do not exist', async () => {
-    const { there, recorder } = await staged();
-    watch(there.troupe.callServerTool('invented', 'thing'));
-    watch(there.troupe.callServerTool('db', 'thing'));
-    watch(there.troupe.callTool('mcp__invented__thing'));
-    await there.settle();
+    const { stage, recorder } = await staged();
+    watch(stage.troupe.callServerTool('invented', 'thing'));
+    watch(stage.troupe.callServerTool('db', 'thing'));
+    watch(stage.troupe.callTool('mcp__invented__thing'));
+    await stage.settle();
     const spans = recorder.spans().filter(({ name }) => name === 'tools/call');
     expect(spans.map(({ attributes }) => String(attributes['error.type'])).toSorted()).toEqual([
       'SERVER_UNKNOWN',
@@ -250,49 +250,49 @@ describe('a tool call', () => {
   it('includes the time before settings are read', async () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
-    const there = setUp({ settings: servers({ db: 'srv' }), telemetry });
-    await answered(there, call(there, 'db'));
+    const stage = setUp({ settings: servers({ db: 'srv' }), telemetry });
+    await answered(stage, call(stage, 'db'));
     expect(recorder.span('tools/call query').status.code).toBe(SpanStatusCode.UNSET);
   });
 
   it('ends its span with the call, not with the receipt', async () => {
-    const { there, recorder } = await staged({
+    const { stage, recorder } = await staged({
       command: 'srv',
       policy: { call: { backgroundAfterMs: 2_000 } },
     });
-    const made = call(there, 'db');
-    await there.advance(2_000);
+    const made = call(stage, 'db');
+    await stage.advance(2_000);
     expect(made.state).toBe('done');
     expect(recorder.spans().map(({ name }) => name)).not.toContain('tools/call query');
-    await there.advance(3_000);
-    await answered(there, made);
+    await stage.advance(3_000);
+    await answered(stage, made);
     const { events } = recorder.span('tools/call query');
     expect(events.map(({ name }) => name)).toEqual(['mcp_troupe.call.background']);
     expect(await recorder.points(duration)).toMatchObject([{ value: 1, sum: 5 }]);
   });
 
   it('is recorded for a catalog snapshot too', async () => {
-    const { there, recorder } = await staged();
-    const made = watch(there.troupe.catalog().callTool('mcp__db__query'));
-    await answered(there, made);
+    const { stage, recorder } = await staged();
+    const made = watch(stage.troupe.catalog().callTool('mcp__db__query'));
+    await answered(stage, made);
     expect(recorder.span('tools/call query').kind).toBe(SpanKind.CLIENT);
   });
 
   it('records no arguments, results or messages', async () => {
-    const { there, recorder } = await staged({
+    const { stage, recorder } = await staged({
       command: 'srv',
       args: ['secret-arg'],
       env: { TOKEN: 'secret-env' },
     });
-    const made = watch(there.troupe.callServerTool('db', 'query', { sql: 'secret-argument' }));
-    const other = watch(there.troupe.callServerTool('db', 'query', { sql: 'secret-argument' }));
-    await there.settle();
-    const [first, second] = there.sessions.of('db').calls;
+    const made = watch(stage.troupe.callServerTool('db', 'query', { sql: 'secret-argument' }));
+    const other = watch(stage.troupe.callServerTool('db', 'query', { sql: 'secret-argument' }));
+    await stage.settle();
+    const [first, second] = stage.sessions.of('db').calls;
     first?.answer({ content: [{ type: 'text', text: 'secret-result' }] });
     const message = 'secret-message';
     second?.fail(callFailure('serverError', true, { rpcCode: 1, message, rpcData: { message } }));
-    there.sessions.of('db').fail(crash('secret-crash'));
-    await there.advance(1_000);
+    stage.sessions.of('db').fail(crash('secret-crash'));
+    await stage.advance(1_000);
     expect([made.state, other.state]).toEqual(['done', 'refused']);
     const text = await recorder.text();
     expect(text).toContain('tools/call query');
@@ -302,11 +302,11 @@ describe('a tool call', () => {
 
 describe('another request', () => {
   it('records a span named after its method only', async () => {
-    const { there, recorder } = await staged();
-    const read = watch(there.troupe.readResource('db', 'file:///private/notes'));
-    await there.settle();
-    there.sessions.of('db').calls[0]?.answer({ contents: [] });
-    await there.settle();
+    const { stage, recorder } = await staged();
+    const read = watch(stage.troupe.readResource('db', 'file:///private/notes'));
+    await stage.settle();
+    stage.sessions.of('db').calls[0]?.answer({ contents: [] });
+    await stage.settle();
     expect(read.state).toBe('done');
     expect(recorder.span('resources/read').attributes).toEqual({
       'mcp.method.name': 'resources/read',
@@ -322,10 +322,10 @@ describe('another request', () => {
 describe("a caller's trace", () => {
   it('is continued', async () => {
     rememberActiveSpans();
-    const { there, recorder } = await staged();
+    const { stage, recorder } = await staged();
     const turn = recorder.tracerProvider.getTracer('host').startSpan('turn');
-    const made = context.with(trace.setSpan(ROOT_CONTEXT, turn), () => call(there, 'db'));
-    await answered(there, made);
+    const made = context.with(trace.setSpan(ROOT_CONTEXT, turn), () => call(stage, 'db'));
+    await answered(stage, made);
     const { parentSpanContext } = recorder.span('tools/call query');
     expect(parentSpanContext?.spanId).toBe(turn.spanContext().spanId);
   });
@@ -335,7 +335,7 @@ describe("a caller's trace", () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
     let active: string | undefined;
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: 'srv' }),
       telemetry,
       permission: () => {
@@ -343,14 +343,14 @@ describe("a caller's trace", () => {
         return 'allow';
       },
     });
-    await answered(there, call(there, 'db'));
+    await answered(stage, call(stage, 'db'));
     expect(active).toBe(recorder.span('tools/call query').spanContext().spanId);
   });
 
   it('can be passed explicitly', async () => {
-    const { there, recorder } = await staged();
+    const { stage, recorder } = await staged();
     const traceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
-    await answered(there, call(there, 'db', { traceContext }));
+    await answered(stage, call(stage, 'db', { traceContext }));
     expect(recorder.span('tools/call query').parentSpanContext).toMatchObject({
       traceId: '0af7651916cd43dd8448eb211c80319c',
       spanId: 'b7ad6b7169203331',
@@ -358,11 +358,11 @@ describe("a caller's trace", () => {
   });
 
   it('gets no child spans when it is not sampled', async () => {
-    const { there, recorder } = await staged(
+    const { stage, recorder } = await staged(
       'srv',
       recordTelemetry({ sampler: new AlwaysOffSampler() }),
     );
-    await answered(there, call(there, 'db'));
+    await answered(stage, call(stage, 'db'));
     expect(recorder.spans()).toEqual([]);
     expect(await recorder.points(duration)).toMatchObject([{ value: 1 }]);
   });
@@ -384,9 +384,9 @@ it('describes a call to its spans at once, at their start and end', async () => 
   const telemetry = openTelemetry({ tracerProvider: { getTracer: () => tracer } }, (message) =>
     expect.unreachable(message),
   );
-  const there = await stage({ settings: servers({ db: 'srv' }), telemetry });
+  const stage = await stageOf({ settings: servers({ db: 'srv' }), telemetry });
   made.length = 0;
-  await answered(there, call(there, 'db'));
+  await answered(stage, call(stage, 'db'));
   const parts = ['startSpan', 'updateName', 'setAttributes', 'end'];
   expect(made).toEqual(parts);
 });
@@ -423,18 +423,18 @@ describe('telemetry that throws', () => {
       },
       (message) => messages.push(message),
     );
-    const there = await stage({ settings: servers({ db: 'srv' }), telemetry });
-    const made = call(there, 'db', { traceContext: { traceparent: 'any' } });
-    await answered(there, made);
+    const stage = await stageOf({ settings: servers({ db: 'srv' }), telemetry });
+    const made = call(stage, 'db', { traceContext: { traceparent: 'any' } });
+    await answered(stage, made);
     expect(made.state).toBe('done');
-    const lost = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').fail(crash());
-    await there.settle();
+    const lost = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').fail(crash());
+    await stage.settle();
     expect(lost.error?.code).toBe('CRASHED');
-    await there.advance(60_000);
-    expect(there.stateOf('db')).toBe('ready');
-    expect(there.errors).toEqual([]);
+    await stage.advance(60_000);
+    expect(stage.stateOf('db')).toBe('ready');
+    expect(stage.errors).toEqual([]);
     expect(messages).toHaveLength(1);
   });
 });

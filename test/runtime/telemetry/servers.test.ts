@@ -2,7 +2,7 @@ import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
 import { openTelemetry } from '../../../actors/host/open-telemetry.ts';
 import { recordTelemetry, type TelemetryRecorder, told } from '../../support/telemetry-recorder.ts';
-import { bringUp, crash, failure, nextAttempt, servers, stage } from '../stage.ts';
+import { bringUp, crash, failure, nextAttempt, servers, stageOf } from '../stage.ts';
 
 const connect = 'mcp_troupe.server.connect';
 
@@ -13,8 +13,8 @@ async function staged(
   const recorder = recordTelemetry();
   const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
   const settings = servers(entries);
-  const there = await stage({ settings, telemetry, ...(obedient && { obedient }) });
-  return { there, recorder };
+  const stage = await stageOf({ settings, telemetry, ...(obedient && { obedient }) });
+  return { stage, recorder };
 }
 
 /** The present states, as `name state`. */
@@ -36,10 +36,10 @@ async function numbers(recorder: TelemetryRecorder, metric: string) {
 
 describe('a connection attempt', () => {
   it('records a span with its phases and duration', async () => {
-    const { there, recorder } = await staged({ db: 'srv' }, []);
-    await there.advance(250);
-    bringUp(there.sessions.of('db'));
-    await there.settle();
+    const { stage, recorder } = await staged({ db: 'srv' }, []);
+    await stage.advance(250);
+    bringUp(stage.sessions.of('db'));
+    await stage.settle();
     const span = recorder.span(connect);
     expect(told(span)).toEqual({
       name: connect,
@@ -63,15 +63,15 @@ describe('a connection attempt', () => {
   });
 
   it("records the status's error code and a new span for the next attempt", async () => {
-    const { there, recorder } = await staged({ db: 'srv' }, []);
-    there.sessions.of('db').open();
-    there.sessions.of('db').fail(crash('secret words'));
-    await there.settle();
-    const code = there.troupe.status('db')?.lastError?.code;
+    const { stage, recorder } = await staged({ db: 'srv' }, []);
+    stage.sessions.of('db').open();
+    stage.sessions.of('db').fail(crash('secret words'));
+    await stage.settle();
+    const code = stage.troupe.status('db')?.lastError?.code;
     expect(recorder.span(connect).status).toEqual({ code: SpanStatusCode.ERROR, message: code });
-    await nextAttempt(there, 'db');
-    bringUp(there.sessions.of('db'));
-    await there.settle();
+    await nextAttempt(stage, 'db');
+    bringUp(stage.sessions.of('db'));
+    await stage.settle();
     const tries = recorder
       .spans()
       .map(({ attributes, status }) => [
@@ -87,28 +87,28 @@ describe('a connection attempt', () => {
   });
 
   it('records no error when the user stops it', async () => {
-    const { there, recorder } = await staged({ db: 'srv' }, []);
-    there.obedient = null;
-    there.troupe.send({ type: 'server.stop', server: 'db' });
-    await there.advance(1_000);
-    expect(there.stateOf('db')).toBe('stopped');
+    const { stage, recorder } = await staged({ db: 'srv' }, []);
+    stage.obedient = null;
+    stage.troupe.send({ type: 'server.stop', server: 'db' });
+    await stage.advance(1_000);
+    expect(stage.stateOf('db')).toBe('stopped');
     const { status, attributes } = recorder.span(connect);
     expect(status.code).toBe(SpanStatusCode.UNSET);
     expect(attributes['mcp_troupe.server.state']).toBe('stopped');
   });
 
   it('ends its span with the troupe', async () => {
-    const { there, recorder } = await staged({ db: 'srv' }, []);
-    const stopped = there.troupe.stop();
-    await there.advance(6_000);
+    const { stage, recorder } = await staged({ db: 'srv' }, []);
+    const stopped = stage.troupe.stop();
+    await stage.advance(6_000);
     await stopped;
     expect(recorder.span(connect).ended).toBe(true);
   });
 
   it('is recorded for a successor while the old generation serves', async () => {
-    const { there, recorder } = await staged({ db: { command: 'srv', handover: 'seamless' } });
-    await there.apply(servers({ db: { command: 'other', handover: 'seamless' } }));
-    await there.advance(1_000);
+    const { stage, recorder } = await staged({ db: { command: 'srv', handover: 'seamless' } });
+    await stage.apply(servers({ db: { command: 'other', handover: 'seamless' } }));
+    await stage.advance(1_000);
     const roles = recorder
       .spans()
       .map(({ attributes, status }) => [
@@ -125,30 +125,30 @@ describe('a connection attempt', () => {
 
 describe('a server', () => {
   it('is counted in exactly one state, and in none after removal', async () => {
-    const { there, recorder } = await staged({ db: 'srv', web: 'srv' }, ['web']);
+    const { stage, recorder } = await staged({ db: 'srv', web: 'srv' }, ['web']);
     expect(await statesIn(recorder)).toEqual(['db connecting', 'web ready']);
-    bringUp(there.sessions.of('db'));
-    await there.settle();
+    bringUp(stage.sessions.of('db'));
+    await stage.settle();
     expect(await statesIn(recorder)).toEqual(['db ready', 'web ready']);
-    there.sessions.of('db').fail(failure('transport'));
-    await there.settle();
+    stage.sessions.of('db').fail(failure('transport'));
+    await stage.settle();
     expect(await statesIn(recorder)).toEqual(['db backingOff', 'web ready']);
-    await there.apply(servers({ db: 'srv' }));
-    await there.advance(1_000);
+    await stage.apply(servers({ db: 'srv' }));
+    await stage.advance(1_000);
     expect((await statesIn(recorder)).filter((each) => each.startsWith('web'))).toEqual([]);
-    const stopped = there.troupe.stop();
-    await there.advance(6_000);
+    const stopped = stage.troupe.stop();
+    await stage.advance(6_000);
     await stopped;
     expect(await statesIn(recorder)).toEqual([]);
   });
 
   it('is counted at each transition and restart', async () => {
-    const { there, recorder } = await staged();
+    const { stage, recorder } = await staged();
     for (let count = 0; count < 2; count += 1) {
-      there.troupe.send({ type: 'server.restart', server: 'db' });
-      await there.advance(5_000);
+      stage.troupe.send({ type: 'server.restart', server: 'db' });
+      await stage.advance(5_000);
     }
-    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 2 });
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 2 });
     const about = { 'mcp_troupe.server.name': 'db' };
     expect(await numbers(recorder, 'restarts')).toEqual([{ ...about, value: 2 }]);
     expect(await numbers(recorder, 'transitions')).toContainEqual({
@@ -156,9 +156,9 @@ describe('a server', () => {
       'mcp_troupe.server.state': 'ready',
       value: 3,
     });
-    await there.apply(servers({ db: 'other' }));
-    await there.advance(5_000);
-    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 0 });
+    await stage.apply(servers({ db: 'other' }));
+    await stage.advance(5_000);
+    expect(stage.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 0 });
     expect(await numbers(recorder, 'restarts')).toEqual([{ ...about, value: 2 }]);
   });
 
@@ -173,10 +173,10 @@ describe('a server', () => {
 });
 
 it('records the duration of passes that changed something', async () => {
-  const { there, recorder } = await staged();
+  const { stage, recorder } = await staged();
   const before = await recorder.points('mcp_troupe.reconcile.duration');
   expect(before).toMatchObject([{ unit: 's', value: 1 }]);
-  await there.apply(servers({ db: 'srv', web: 'srv' }));
+  await stage.apply(servers({ db: 'srv', web: 'srv' }));
   const [after] = await recorder.points('mcp_troupe.reconcile.duration');
   expect(after?.value).toBe(2);
 });

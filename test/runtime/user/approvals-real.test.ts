@@ -29,7 +29,7 @@ interface Place {
   options(projectRoot?: string): Parameters<typeof createTroupe>[0];
 }
 
-function place(): Place {
+function createPlace(): Place {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'approved-')));
   const at = (...parts: string[]): string => path.join(folder, ...parts);
   for (const name of ['project', 'first', 'second']) mkdirSync(at(name));
@@ -67,16 +67,16 @@ function place(): Place {
 // Generous, for a loaded machine; all of it waits on events.
 describe('an approved server', () => {
   it('requires approval when its command resolves to another program', async () => {
-    const there = place();
-    there.program('second');
-    const troupe = there.start();
+    const place = createPlace();
+    place.program('second');
+    const troupe = place.start();
     await troupe.waitFor('db', 'blocked');
-    expect(existsSync(there.at('second.ran'))).toBe(false);
+    expect(existsSync(place.at('second.ran'))).toBe(false);
     troupe.send({ type: 'approval.grant', server: 'db' });
     const { pid } = await troupe.waitFor('db', 'ready');
     expect(pid).toBeGreaterThan(0);
-    expect(readFileSync(there.at('second.ran'), 'utf8')).toBe('--quietly\n');
-    there.program('first');
+    expect(readFileSync(place.at('second.ran'), 'utf8')).toBe('--quietly\n');
+    place.program('first');
     // The settings are as they were: only the start itself can see it.
     troupe.send({ type: 'server.restart', server: 'db' });
     await troupe.waitFor('db', 'blocked');
@@ -87,21 +87,21 @@ describe('an approved server', () => {
         changes: [
           {
             field: 'executable',
-            before: there.at('second', 'tool'),
-            now: there.at('first', 'tool'),
+            before: place.at('second', 'tool'),
+            now: place.at('first', 'tool'),
           },
         ],
       },
     ]);
-    expect(existsSync(there.at('first.ran'))).toBe(false);
-    rmSync(there.at('first', 'tool'));
+    expect(existsSync(place.at('first.ran'))).toBe(false);
+    rmSync(place.at('first', 'tool'));
     troupe.send({ type: 'server.restart', server: 'db' });
     await troupe.waitFor('db', 'ready');
   });
 
   it('requires approval when its envFile sets a new name, but not for a new value', async () => {
-    const there = place();
-    const wrapper = there.at('project', 'wrapper');
+    const place = createPlace();
+    const wrapper = place.at('project', 'wrapper');
     const lines = [
       '#!/bin/bash',
       'dirname "$0" >/dev/null',
@@ -109,12 +109,12 @@ describe('an approved server', () => {
     ];
     writeFileSync(wrapper, `${lines.join('\n')}\n`, { mode: 0o755 });
     writeFileSync(
-      there.at('project', '.mcp.json'),
+      place.at('project', '.mcp.json'),
       JSON.stringify({ mcpServers: { db: { command: './wrapper', envFile: '.env' } } }),
     );
-    const variables = there.at('project', '.env');
+    const variables = place.at('project', '.env');
     writeFileSync(variables, 'A=1\n');
-    const troupe = there.start();
+    const troupe = place.start();
     await troupe.waitFor('db', 'blocked');
     expect(troupe.approvals()).toMatchObject([{ envFile: variables, envFileNames: ['A'] }]);
     troupe.send({ type: 'approval.grant', server: 'db' });
@@ -133,7 +133,7 @@ describe('an approved server', () => {
         changes: [{ field: 'envFileNames', before: 'A', now: 'A, EXTRA' }],
       },
     ]);
-    expect(await previewPlan({ ...there.options() })).toMatchObject({
+    expect(await previewPlan({ ...place.options() })).toMatchObject({
       steps: [{ reason: 'it waits for your approval; next: troupe approve db' }],
     });
 
@@ -145,7 +145,7 @@ describe('an approved server', () => {
     await troupe.waitFor('db', 'blocked');
     writeFileSync(variables, 'A=2\n');
     await troupe.waitFor('db', 'ready');
-    const pwned = there.at('pwned');
+    const pwned = place.at('pwned');
     writeFileSync(variables, `A=1\nBASH_FUNC_dirname%%=() { touch '${pwned}'; }\n`);
     troupe.send({ type: 'server.restart', server: 'db' });
     const { lastError } = await troupe.waitFor('db', 'blocked');
@@ -157,36 +157,36 @@ describe('an approved server', () => {
   });
 
   it('starts in the next run even if its folder is opened through a symlink', async () => {
-    const there = place();
-    there.program('first');
-    const before = there.start();
+    const place = createPlace();
+    place.program('first');
+    const before = place.start();
     await before.waitFor('db', 'blocked');
     before.send({ type: 'approval.grant', server: 'db' });
     expect(await before.approvalsSaved()).toBe(true);
     await before.stop();
-    const link = there.at('link');
-    symlinkSync(there.project, link);
-    expect(await previewPlan(there.options(link) ?? {})).toMatchObject({
+    const link = place.at('link');
+    symlinkSync(place.project, link);
+    expect(await previewPlan(place.options(link) ?? {})).toMatchObject({
       steps: [{ server: 'db', step: 'spawn', why: 'in the settings, not running yet' }],
     });
-    await there.start(link).waitFor('db', 'ready');
+    await place.start(link).waitFor('db', 'ready');
   });
 
   it('starts with an approval written by an earlier version', async () => {
-    const there = place();
-    there.program('first');
+    const place = createPlace();
+    place.program('first');
     const generation = fingerprintOf({
       type: 'stdio',
       command: 'tool',
       args: ['--quietly'],
       env: {},
-      cwd: there.project,
+      cwd: place.project,
       era: 'auto',
     });
-    const executable = there.at('first', 'tool');
+    const executable = place.at('first', 'tool');
     const subject = { generation, scope: 'project', name: 'db', executable } as const;
     const record = {
-      project: there.project,
+      project: place.project,
       server: 'db',
       fingerprint: digestOf(subject),
       decision: 'granted',
@@ -194,16 +194,16 @@ describe('an approved server', () => {
       facts: [],
       pins: [],
     };
-    mkdirSync(there.at('state'), { mode: 0o700 });
+    mkdirSync(place.at('state'), { mode: 0o700 });
     const text = JSON.stringify({ version: 1, records: [record] });
-    writeFileSync(there.at('state', 'approvals.json'), text, { mode: 0o600 });
-    expect(await there.start().waitFor('db', 'ready')).toHaveProperty('state', 'ready');
+    writeFileSync(place.at('state', 'approvals.json'), text, { mode: 0o600 });
+    expect(await place.start().waitFor('db', 'ready')).toHaveProperty('state', 'ready');
   });
 
   it('stops in one process when it is revoked in another', async () => {
-    const there = place();
-    there.program('first');
-    const [one, two] = [there.start(), there.start()];
+    const place = createPlace();
+    place.program('first');
+    const [one, two] = [place.start(), place.start()];
     await Promise.all([one.waitFor('db', 'blocked'), two.waitFor('db', 'blocked')]);
     one.send({ type: 'approval.grant', server: 'db' });
     await Promise.all([one.waitFor('db', 'ready'), two.waitFor('db', 'ready')]);

@@ -12,7 +12,7 @@ import { TroupeError } from '../../../src/domain/troupe-error.ts';
 import type { CallOptions } from '../../../src/runtime/troupe.ts';
 import type { ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
 import type { ScriptedCall } from '../../../src/testing/session-script.ts';
-import { type Stage, stage } from '../stage.ts';
+import { type Stage, stageOf } from '../stage.ts';
 
 const nameForm: QuestionBody = {
   kind: 'form',
@@ -39,22 +39,22 @@ interface Scene extends Stage {
   ): Promise<{ readonly asked: ScriptedCall; readonly done: Promise<string> }>;
 }
 
-async function scene(options: ScriptedTroupeOptions = {}): Promise<Scene> {
-  const there = await stage({ settings: { mcpServers: { db: { command: 'db' } } }, ...options });
+async function sceneOf(options: ScriptedTroupeOptions = {}): Promise<Scene> {
+  const stage = await stageOf({ settings: { mcpServers: { db: { command: 'db' } } }, ...options });
   const news: string[] = [];
-  there.troupe.on('question.asked', ({ question }) => news.push(`asked ${question.id}`));
-  there.troupe.on('question.settled', ({ id, end }) => news.push(`settled ${id} ${end}`));
+  stage.troupe.on('question.asked', ({ question }) => news.push(`asked ${question.id}`));
+  stage.troupe.on('question.settled', ({ id, end }) => news.push(`settled ${id} ${end}`));
   return {
-    ...there,
+    ...stage,
     news,
     async call(callOptions = {}) {
-      const before = there.sessions.of('db').calls.length;
-      const done = there.troupe.callTool('mcp__db__query', {}, callOptions).then(
+      const before = stage.sessions.of('db').calls.length;
+      const done = stage.troupe.callTool('mcp__db__query', {}, callOptions).then(
         () => 'ok',
         (error: unknown) => (error instanceof TroupeError ? `${error.code} ${error.outcome}` : '?'),
       );
-      await there.settle();
-      return { asked: there.sessions.of('db').calls[before] as ScriptedCall, done };
+      await stage.settle();
+      return { asked: stage.sessions.of('db').calls[before] as ScriptedCall, done };
     },
   };
 }
@@ -83,42 +83,44 @@ const accept = (content: Record<string, string | number>): QuestionAnswer => ({
 
 describe("a server's question", () => {
   it('is declined without a handler', async () => {
-    const there = await scene();
-    expect(await there.sessions.of('db').ask(nameForm)).toBeUndefined();
-    expect(there.troupe.questions()).toEqual([]);
+    const scene = await sceneOf();
+    expect(await scene.sessions.of('db').ask(nameForm)).toBeUndefined();
+    expect(scene.troupe.questions()).toEqual([]);
   });
 
   it('goes to the host when its call is ambiguous', async () => {
-    const there = await scene({ onQuestion: says(accept({ name: 'Ada' })) });
-    expect(await there.sessions.of('db').ask(nameForm)).toEqual({
+    const scene = await sceneOf({ onQuestion: says(accept({ name: 'Ada' })) });
+    expect(await scene.sessions.of('db').ask(nameForm)).toEqual({
       action: 'accept',
       content: { name: 'Ada', times: 3 },
     });
-    expect(there.news).toEqual(['asked q1', 'settled q1 accept']);
+    expect(scene.news).toEqual(['asked q1', 'settled q1 accept']);
   });
 
   it('waits for answer() when the callback returns undefined', async () => {
     const { seen, handler } = deaf();
-    const there = await scene({ onQuestion: handler });
-    const answer = there.sessions.of('db').ask(nameForm);
-    await there.settle();
-    expect(there.troupe.questions()).toEqual(seen);
+    const scene = await sceneOf({ onQuestion: handler });
+    const answer = scene.sessions.of('db').ask(nameForm);
+    await scene.settle();
+    expect(scene.troupe.questions()).toEqual(seen);
     expect(seen[0]).toMatchObject({
       id: 'q1',
       server: 'db',
       kind: 'form',
       message: 'Who are you?',
     });
-    there.troupe.answer('q1', accept({ name: 'Bob', times: 1 }));
+    scene.troupe.answer('q1', accept({ name: 'Bob', times: 1 }));
     expect(await answer).toEqual(accept({ name: 'Bob', times: 1 }));
-    expect(there.troupe.questions()).toEqual([]);
+    expect(scene.troupe.questions()).toEqual([]);
   });
 
   it('goes only to the caller whose call it belongs to', async () => {
-    const there = await scene({ onQuestion: () => Promise.reject(new Error('not for the host')) });
+    const scene = await sceneOf({
+      onQuestion: () => Promise.reject(new Error('not for the host')),
+    });
     let pending: ((answer: QuestionAnswer) => void) | undefined;
     const seen: Question[] = [];
-    const { asked } = await there.call({
+    const { asked } = await scene.call({
       requestId: 'r7',
       onQuestion: (question) => {
         seen.push(question);
@@ -127,69 +129,69 @@ describe("a server's question", () => {
         });
       },
     });
-    const answer = there.sessions.of('db').ask(nameForm, asked);
-    await there.settle();
+    const answer = scene.sessions.of('db').ask(nameForm, asked);
+    await scene.settle();
     expect(seen).toMatchObject([{ tool: 'query', requestId: 'r7' }]);
-    expect(there.troupe.questions()).toEqual([]);
-    expect(() => there.troupe.answer('q1', { action: 'decline' })).toThrow(TroupeError);
+    expect(scene.troupe.questions()).toEqual([]);
+    expect(() => scene.troupe.answer('q1', { action: 'decline' })).toThrow(TroupeError);
     pending?.({ action: 'decline' });
     expect(await answer).toEqual({ action: 'decline' });
-    expect(there.news).toEqual([]);
+    expect(scene.news).toEqual([]);
   });
 
   it('is listed once its caller returns undefined', async () => {
-    const there = await scene();
-    const { asked } = await there.call({ onQuestion: () => undefined });
-    const answer = there.sessions.of('db').ask(nameForm, asked);
-    await there.settle();
-    expect(there.troupe.questions()).toMatchObject([{ id: 'q1', tool: 'query' }]);
-    there.troupe.answer('q1', accept({ name: 'Cy' }));
+    const scene = await sceneOf();
+    const { asked } = await scene.call({ onQuestion: () => undefined });
+    const answer = scene.sessions.of('db').ask(nameForm, asked);
+    await scene.settle();
+    expect(scene.troupe.questions()).toMatchObject([{ id: 'q1', tool: 'query' }]);
+    scene.troupe.answer('q1', accept({ name: 'Cy' }));
     expect(await answer).toMatchObject({ action: 'accept' });
-    expect(there.news).toEqual(['asked q1', 'settled q1 accept']);
+    expect(scene.news).toEqual(['asked q1', 'settled q1 accept']);
   });
 
   it('never goes to a caller when its call is ambiguous', async () => {
     const { seen, handler } = deaf();
-    const there = await scene({ questions: ['form'] });
-    await there.call({ onQuestion: handler });
-    expect(await there.sessions.of('db').ask(nameForm)).toBeUndefined();
+    const scene = await sceneOf({ questions: ['form'] });
+    await scene.call({ onQuestion: handler });
+    expect(await scene.sessions.of('db').ask(nameForm)).toBeUndefined();
     expect(seen).toEqual([]);
   });
 
   it('is cancelled when it times out', async () => {
-    const there = await scene({ onQuestion: () => undefined });
-    const answer = there.sessions.of('db').ask(nameForm);
-    await there.advance(119_999);
-    expect(there.troupe.questions()).toHaveLength(1);
-    await there.advance(1);
+    const scene = await sceneOf({ onQuestion: () => undefined });
+    const answer = scene.sessions.of('db').ask(nameForm);
+    await scene.advance(119_999);
+    expect(scene.troupe.questions()).toHaveLength(1);
+    await scene.advance(1);
     expect(await answer).toEqual({ action: 'cancel' });
-    expect(there.news).toEqual(['asked q1', 'settled q1 timedOut']);
+    expect(scene.news).toEqual(['asked q1', 'settled q1 timedOut']);
   });
 
   it('uses the timeout in settings', async () => {
     const policy = { call: { questionTimeoutMs: 500 } };
-    const there = await scene({ onQuestion: () => undefined, policy });
-    const answer = there.sessions.of('db').ask(nameForm);
-    await there.advance(500);
+    const scene = await sceneOf({ onQuestion: () => undefined, policy });
+    const answer = scene.sessions.of('db').ask(nameForm);
+    await scene.advance(500);
     expect(await answer).toEqual({ action: 'cancel' });
   });
 
   it('is withdrawn when its call ends for any reason', async () => {
-    const there = await scene({ onQuestion: () => undefined });
+    const scene = await sceneOf({ onQuestion: () => undefined });
     const abort = new AbortController();
-    const { asked, done } = await there.call({ signal: abort.signal });
-    const answer = there.sessions.of('db').ask(nameForm, asked);
-    await there.settle();
+    const { asked, done } = await scene.call({ signal: abort.signal });
+    const answer = scene.sessions.of('db').ask(nameForm, asked);
+    await scene.settle();
     abort.abort();
     expect(await answer).toBeUndefined();
     expect(await done).toBe('CANCELLED unknown');
-    expect(there.news).toEqual(['asked q1', 'settled q1 withdrawn']);
-    expect(await there.sessions.of('db').ask(nameForm, asked)).toBeUndefined();
+    expect(scene.news).toEqual(['asked q1', 'settled q1 withdrawn']);
+    expect(await scene.sessions.of('db').ask(nameForm, asked)).toBeUndefined();
   });
 
   it('is withdrawn with its session and aborts its callback', async () => {
     let isWanted = true;
-    const there = await scene({
+    const scene = await sceneOf({
       onQuestion: (_question, { signal }) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener('abort', () => {
@@ -198,47 +200,47 @@ describe("a server's question", () => {
           });
         }),
     });
-    const answer = there.sessions.of('db').ask(nameForm);
-    await there.settle();
-    there.sessions.of('db').fail({ kind: 'crashed', message: 'gone' });
+    const answer = scene.sessions.of('db').ask(nameForm);
+    await scene.settle();
+    scene.sessions.of('db').fail({ kind: 'crashed', message: 'gone' });
     expect(await answer).toBeUndefined();
     expect(isWanted).toBe(false);
-    expect(there.news).toEqual(['asked q1', 'settled q1 withdrawn']);
-    expect(there.errors).toEqual([]);
+    expect(scene.news).toEqual(['asked q1', 'settled q1 withdrawn']);
+    expect(scene.errors).toEqual([]);
   });
 
   it('is withdrawn when the troupe stops, and later ones are refused', async () => {
-    const there = await scene({ onQuestion: () => undefined });
-    const script = there.sessions.of('db');
+    const scene = await sceneOf({ onQuestion: () => undefined });
+    const script = scene.sessions.of('db');
     const answer = script.ask(nameForm);
-    await there.settle();
-    there.troupe.send({ type: 'troupe.stop' });
+    await scene.settle();
+    scene.troupe.send({ type: 'troupe.stop' });
     expect(await answer).toBeUndefined();
-    expect(() => there.troupe.answer('q1', { action: 'decline' })).toThrow(/no question "q1"/u);
+    expect(() => scene.troupe.answer('q1', { action: 'decline' })).toThrow(/no question "q1"/u);
   });
 
   it('is cancelled beyond sixteen per server, with one log line', async () => {
-    const there = await scene({ onQuestion: () => undefined });
-    const script = there.sessions.of('db');
+    const scene = await sceneOf({ onQuestion: () => undefined });
+    const script = scene.sessions.of('db');
     const answers = Array.from({ length: 1_000 }, () => script.ask(nameForm));
-    await there.settle();
-    expect(there.troupe.questions()).toHaveLength(16);
-    for (const { id } of there.troupe.questions()) there.troupe.answer(id, { action: 'decline' });
+    await scene.settle();
+    expect(scene.troupe.questions()).toHaveLength(16);
+    for (const { id } of scene.troupe.questions()) scene.troupe.answer(id, { action: 'decline' });
     const ends = (await Promise.all(answers)).map((answer) => answer?.action);
     expect(ends.filter((end) => end === 'decline')).toHaveLength(16);
     expect(ends.filter((end) => end === 'cancel')).toHaveLength(984);
-    const lines = there.troupe.logs('db')?.filter(({ line }) => line.includes('questions at once'));
+    const lines = scene.troupe.logs('db')?.filter(({ line }) => line.includes('questions at once'));
     expect(lines).toHaveLength(1);
   });
 
   it("appears in its server's status until it settles", async () => {
-    const there = await scene({ onQuestion: () => undefined });
-    const answer = there.sessions.of('db').ask(nameForm);
-    await there.settle();
-    expect(there.troupe.status('db')).toMatchObject({ state: 'ready', action: 'troupe answer q1' });
-    there.troupe.answer('q1', { action: 'decline' });
+    const scene = await sceneOf({ onQuestion: () => undefined });
+    const answer = scene.sessions.of('db').ask(nameForm);
+    await scene.settle();
+    expect(scene.troupe.status('db')).toMatchObject({ state: 'ready', action: 'troupe answer q1' });
+    scene.troupe.answer('q1', { action: 'decline' });
     await answer;
-    expect(there.troupe.status('db')).not.toHaveProperty('action');
+    expect(scene.troupe.status('db')).not.toHaveProperty('action');
   });
 });
 
@@ -259,48 +261,48 @@ describe('an answer', () => {
   ];
   for (const [what, body, answer, words] of faulty) {
     it(`is rejected and leaves the question open when it ${what}`, async () => {
-      const there = await scene({ onQuestion: () => undefined, questions: ['form', 'sampling'] });
-      void there.sessions.of('db').ask(body);
-      await there.settle();
-      const give = () => there.troupe.answer('q1', answer as QuestionAnswer);
+      const scene = await sceneOf({ onQuestion: () => undefined, questions: ['form', 'sampling'] });
+      void scene.sessions.of('db').ask(body);
+      await scene.settle();
+      const give = () => scene.troupe.answer('q1', answer as QuestionAnswer);
       expect(give).toThrow(words);
       expect(give).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
-      expect(there.troupe.questions()).toHaveLength(1);
+      expect(scene.troupe.questions()).toHaveLength(1);
     });
 
     it(`cancels the question and logs no value when it comes from a callback and ${what}`, async () => {
-      const there = await scene({
+      const scene = await sceneOf({
         onQuestion: says(answer as QuestionAnswer),
         questions: ['form', 'sampling'],
       });
       // Nothing is no answer but a word for "not from here".
       if (answer === null) return expect(body).toBe(nameForm);
-      expect(await there.sessions.of('db').ask(body)).toEqual({ action: 'cancel' });
-      expect(there.troupe.logs('db')?.at(-1)?.line).toMatch(words);
+      expect(await scene.sessions.of('db').ask(body)).toEqual({ action: 'cancel' });
+      expect(scene.troupe.logs('db')?.at(-1)?.line).toMatch(words);
     });
   }
 
   it('cancels the question and hides the error text when the callback throws', async () => {
-    const there = await scene({ onQuestion: () => Promise.reject(new Error('secret-4711')) });
-    expect(await there.sessions.of('db').ask(nameForm)).toEqual({ action: 'cancel' });
-    expect(JSON.stringify(there.troupe.logs('db'))).not.toContain('secret-4711');
-    expect(there.troupe.logs('db')?.at(-1)?.line).toContain('q1 was cancelled');
+    const scene = await sceneOf({ onQuestion: () => Promise.reject(new Error('secret-4711')) });
+    expect(await scene.sessions.of('db').ask(nameForm)).toEqual({ action: 'cancel' });
+    expect(JSON.stringify(scene.troupe.logs('db'))).not.toContain('secret-4711');
+    expect(scene.troupe.logs('db')?.at(-1)?.line).toContain('q1 was cancelled');
   });
 
   it('is ignored when it arrives late', async () => {
     let late: ((answer: QuestionAnswer) => void) | undefined;
-    const there = await scene({
+    const scene = await sceneOf({
       onQuestion: () =>
         new Promise((resolve) => {
           late = resolve;
         }),
     });
-    const answer = there.sessions.of('db').ask(visit);
-    await there.advance(120_000);
+    const answer = scene.sessions.of('db').ask(visit);
+    await scene.advance(120_000);
     late?.({ action: 'accept' });
-    await there.settle();
+    await scene.settle();
     expect(await answer).toEqual({ action: 'cancel' });
-    expect(there.news).toEqual(['asked q1', 'settled q1 timedOut']);
+    expect(scene.news).toEqual(['asked q1', 'settled q1 timedOut']);
   });
 
   it('contains only the requested fields', async () => {
@@ -310,51 +312,51 @@ describe('an answer', () => {
       content: { type: 'text', text: 'hello' },
     } as const;
     const all: QuestionAnswer = { action: 'accept', content: { name: 'Ada' }, sampling };
-    const there = await scene({ onQuestion: says(all), questions: ['form', 'url', 'sampling'] });
-    const script = there.sessions.of('db');
+    const scene = await sceneOf({ onQuestion: says(all), questions: ['form', 'url', 'sampling'] });
+    const script = scene.sessions.of('db');
     expect(await script.ask(visit)).toEqual({ action: 'accept' });
     expect(await script.ask(compose)).toEqual({ action: 'accept', sampling });
     expect(await script.ask(nameForm)).toEqual(accept({ name: 'Ada', times: 3 }));
   });
 
   it('is requested by sampling only from a callback that opted in', async () => {
-    const there = await scene({ onQuestion: says({ action: 'decline' }) });
-    expect(await there.sessions.of('db').ask(compose)).toBeUndefined();
+    const scene = await sceneOf({ onQuestion: says({ action: 'decline' }) });
+    expect(await scene.sessions.of('db').ask(compose)).toBeUndefined();
   });
 });
 
 describe("a call's deadline", () => {
   it('pauses while one of its questions is open', async () => {
-    const there = await scene({ onQuestion: () => undefined });
-    const { asked, done } = await there.call();
-    await there.advance(50_000);
-    const answer = there.sessions.of('db').ask(nameForm, asked);
-    await there.advance(100_000);
-    there.troupe.answer('q1', { action: 'decline' });
+    const scene = await sceneOf({ onQuestion: () => undefined });
+    const { asked, done } = await scene.call();
+    await scene.advance(50_000);
+    const answer = scene.sessions.of('db').ask(nameForm, asked);
+    await scene.advance(100_000);
+    scene.troupe.answer('q1', { action: 'decline' });
     await answer;
-    await there.advance(9_999);
+    await scene.advance(9_999);
     expect(asked.isSettled).toBe(false);
-    await there.advance(1);
+    await scene.advance(1);
     expect(await done).toBe('TIMEOUT unknown');
   });
 
   it('does not pause when the caller set it', async () => {
-    const there = await scene({ onQuestion: () => undefined });
-    const { asked, done } = await there.call({ timeoutMs: 5_000 });
-    const answer = there.sessions.of('db').ask(nameForm, asked);
-    await there.advance(5_000);
+    const scene = await sceneOf({ onQuestion: () => undefined });
+    const { asked, done } = await scene.call({ timeoutMs: 5_000 });
+    const answer = scene.sessions.of('db').ask(nameForm, asked);
+    await scene.advance(5_000);
     expect(await done).toBe('TIMEOUT unknown');
     expect(await answer).toBeUndefined();
   });
 
   it('passes after ten minutes, however often the server asks', async () => {
     const policy = { call: { questionTimeoutMs: 3_600_000 } };
-    const there = await scene({ onQuestion: () => undefined, policy });
-    const { asked, done } = await there.call();
-    void there.sessions.of('db').ask(nameForm, asked);
-    await there.advance(599_999);
+    const scene = await sceneOf({ onQuestion: () => undefined, policy });
+    const { asked, done } = await scene.call();
+    void scene.sessions.of('db').ask(nameForm, asked);
+    await scene.advance(599_999);
     expect(asked.isSettled).toBe(false);
-    await there.advance(1);
+    await scene.advance(1);
     expect(await done).toBe('TIMEOUT unknown');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { PermissionAnswer, PermissionRequest } from '../../../src/index.ts';
 import { type ScriptedTroupeOptions, settingsFile } from '../../../src/testing/scripted-troupe.ts';
-import { call, crash, pong, type Stage, servers, stage, tool } from '../stage.ts';
+import { call, crash, pong, type Stage, servers, stageOf, tool } from '../stage.ts';
 
 type Lists = { allow?: unknown[]; ask?: unknown[]; deny?: unknown[] };
 
@@ -11,21 +11,21 @@ const db = servers({ db: 'srv' });
 const asking = under({ ask: ['mcp__db__*'] });
 const denied = { code: 'PERMISSION_DENIED', outcome: 'not_executed' };
 
-const sent = (there: Stage) => there.sessions.scripts.flatMap(({ calls }) => calls);
+const sent = (stage: Stage) => stage.sessions.scripts.flatMap(({ calls }) => calls);
 
 /** How a call went: `sent`, or the code of its error. */
 async function goes(options: ScriptedTroupeOptions, server = 'db') {
-  const there = await stage(options);
-  const made = call(there, server);
-  await there.advance(0);
-  return sent(there).length === 1 ? 'sent' : (made.error?.code ?? made.state);
+  const stage = await stageOf(options);
+  const made = call(stage, server);
+  await stage.advance(0);
+  return sent(stage).length === 1 ? 'sent' : (made.error?.code ?? made.state);
 }
 
 async function refusedBy(options: ScriptedTroupeOptions) {
-  const there = await stage(options);
-  const made = call(there, 'db');
-  await there.settle();
-  expect(sent(there)).toEqual([]);
+  const stage = await stageOf(options);
+  const made = call(stage, 'db');
+  await stage.settle();
+  expect(sent(stage)).toEqual([]);
   return { made };
 }
 
@@ -41,31 +41,31 @@ function person() {
         answers.push(resolve as (answer: unknown) => void);
       });
     },
-    async says(there: Stage, answer: unknown): Promise<void> {
+    async says(stage: Stage, answer: unknown): Promise<void> {
       answers.shift()?.(answer);
-      await there.settle();
+      await stage.settle();
     },
   };
 }
 
 describe('a call without rules', () => {
   it('is sent immediately without asking', async () => {
-    const there = await stage({ settings: db });
-    void there.troupe.callServerTool('db', 'query', {});
+    const stage = await stageOf({ settings: db });
+    void stage.troupe.callServerTool('db', 'query', {});
     // Not one turn later: the way costs nothing when there is nothing to ask.
-    expect(sent(there)).toHaveLength(1);
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    expect(sent(stage)).toHaveLength(1);
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
   });
 });
 
 describe('permission rules in settings', () => {
   it('let an allowed call be sent immediately', async () => {
-    const there = await stage({ settings: under({ allow: ['*'], deny: ['mcp__db__drop'] }) });
-    void there.troupe.callServerTool('db', 'query', {});
-    expect(sent(there)).toHaveLength(1);
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: under({ allow: ['*'], deny: ['mcp__db__drop'] }) });
+    void stage.troupe.callServerTool('db', 'query', {});
+    expect(sent(stage)).toHaveLength(1);
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
   });
 
   it.each([
@@ -104,73 +104,73 @@ describe('permission rules in settings', () => {
     expect(await goes({ settings: db, projectSettings })).toBe('PERMISSION_DENIED');
     const allowing = { mcp: { permissions: { allow: ['mcp__db__*'] } } };
     expect(await goes({ settings: asking, projectSettings: allowing })).toBe('PERMISSION_DENIED');
-    const there = await stage({ settings: db, projectSettings: allowing });
-    expect(there.troupe.snapshot().troupe.problems).toMatchObject([
+    const stage = await stageOf({ settings: db, projectSettings: allowing });
+    expect(stage.troupe.snapshot().troupe.problems).toMatchObject([
       { key: 'mcp.permissions.allow', message: expect.stringContaining('ignored') },
     ]);
   });
 
   it('apply as soon as they change, even to queued calls', async () => {
-    const there = await stage({ settings: under({ allow: ['*'] }) });
-    for (let n = 0; n < 64; n += 1) call(there, 'db');
-    const made = call(there, 'db');
-    await there.apply(under({ deny: ['mcp__db__query'] }));
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: under({ allow: ['*'] }) });
+    for (let n = 0; n < 64; n += 1) call(stage, 'db');
+    const made = call(stage, 'db');
+    await stage.apply(under({ deny: ['mcp__db__query'] }));
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
     expect(made.error).toMatchObject(denied);
-    expect(sent(there)).toHaveLength(64);
+    expect(sent(stage)).toHaveLength(64);
   });
 
   it('are checked before a queued call is sent when they are added meanwhile', async () => {
-    const there = await stage({ settings: db });
-    for (let n = 0; n < 64; n += 1) call(there, 'db');
-    const made = call(there, 'db');
-    await there.apply(under({ deny: ['mcp__db__query'] }));
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: db });
+    for (let n = 0; n < 64; n += 1) call(stage, 'db');
+    const made = call(stage, 'db');
+    await stage.apply(under({ deny: ['mcp__db__query'] }));
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
     expect(made.error).toMatchObject(denied);
   });
 
   it("apply to a queued, allowed call when they require the user's answer", async () => {
     const who = person();
-    const there = await stage({ settings: under({ allow: ['*'] }), askPermission: who.ask });
-    for (let n = 0; n < 64; n += 1) call(there, 'db');
-    const made = call(there, 'db');
-    await there.settle();
-    await there.apply(asking);
-    sent(there)[0]?.answer(pong);
-    await there.settle();
-    expect([who.questions.length, sent(there).length]).toEqual([1, 64]);
-    await who.says(there, 'allow');
-    sent(there)[64]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: under({ allow: ['*'] }), askPermission: who.ask });
+    for (let n = 0; n < 64; n += 1) call(stage, 'db');
+    const made = call(stage, 'db');
+    await stage.settle();
+    await stage.apply(asking);
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
+    expect([who.questions.length, sent(stage).length]).toEqual([1, 64]);
+    await who.says(stage, 'allow');
+    sent(stage)[64]?.answer(pong);
+    await stage.settle();
     expect([made.state, who.questions.length]).toEqual(['done', 1]);
   });
 
   it('make the whole file invalid when one is invalid', async () => {
-    const there = await stage({ settings: under({ deny: [7] }) });
-    expect(there.troupe.snapshot().troupe.problems[0]).toMatchObject({
+    const stage = await stageOf({ settings: under({ deny: [7] }) });
+    expect(stage.troupe.snapshot().troupe.problems[0]).toMatchObject({
       key: 'mcp.permissions.deny.0',
     });
-    expect(there.troupe.status('db')).toBeUndefined();
+    expect(stage.troupe.status('db')).toBeUndefined();
   });
 });
 
 describe("the host's permission hook", () => {
   it('receives the call with its trusted facts', async () => {
     const seen: PermissionRequest[] = [];
-    const there = await stage({
+    const stage = await stageOf({
       settings: servers({ db: { command: 'srv', trust: true } }),
       permission: (request) => {
         seen.push(request);
         return 'allow';
       },
     });
-    there.tools.set('db', [tool('query', { annotations: { readOnlyHint: true }, title: 'Ask' })]);
-    there.troupe.send({ type: 'server.restart', server: 'db' });
-    await there.advance(1_000);
-    void there.troupe.callTool('mcp__db__query', { sql: 'select 1' });
-    await there.settle();
+    stage.tools.set('db', [tool('query', { annotations: { readOnlyHint: true }, title: 'Ask' })]);
+    stage.troupe.send({ type: 'server.restart', server: 'db' });
+    await stage.advance(1_000);
+    void stage.troupe.callTool('mcp__db__query', { sql: 'select 1' });
+    await stage.settle();
     expect(seen).toEqual([
       {
         server: 'db',
@@ -182,9 +182,9 @@ describe("the host's permission hook", () => {
         isTrusted: true,
       },
     ]);
-    expect(sent(there)).toHaveLength(1);
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    expect(sent(stage)).toHaveLength(1);
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
   });
 
   it.each([
@@ -199,22 +199,22 @@ describe("the host's permission hook", () => {
     ['returns an invalid value', () => 'yes'],
     ['returns nothing', () => undefined],
   ])('denies the call when it %s', async (_what, permission) => {
-    const there = await stage({ settings: db, permission: permission as () => 'deny' });
-    const made = call(there, 'db');
-    await there.settle();
+    const stage = await stageOf({ settings: db, permission: permission as () => 'deny' });
+    const made = call(stage, 'db');
+    await stage.settle();
     expect(made.error).toMatchObject({ ...denied, retryable: false, tool: 'query' });
-    expect(sent(there)).toHaveLength(0);
+    expect(sent(stage)).toHaveLength(0);
   });
 
   it('denies the call after ten seconds when it never settles', async () => {
-    const there = await stage({ settings: db, permission: () => new Promise(() => {}) });
-    const before = there.clock.pendingCount;
-    const made = call(there, 'db');
-    await there.advance(9_999);
+    const stage = await stageOf({ settings: db, permission: () => new Promise(() => {}) });
+    const before = stage.clock.pendingCount;
+    const made = call(stage, 'db');
+    await stage.advance(9_999);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject(denied);
-    expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
+    expect(stage.clock.pendingCount).toBeLessThanOrEqual(before);
   });
 
   it('cannot weaken a rule that asks or denies', async () => {
@@ -229,13 +229,13 @@ describe("the host's permission hook", () => {
 
   it('is not called for other requests', async () => {
     const permission = vi.fn(() => 'deny' as const);
-    const there = await stage({ settings: db, permission });
-    void there.troupe.readResource('db', 'file:///a');
-    await there.settle();
-    expect(sent(there)).toHaveLength(1);
+    const stage = await stageOf({ settings: db, permission });
+    void stage.troupe.readResource('db', 'file:///a');
+    await stage.settle();
+    expect(sent(stage)).toHaveLength(1);
     expect(permission).not.toHaveBeenCalled();
-    sent(there)[0]?.answer({ contents: [] });
-    await there.settle();
+    sent(stage)[0]?.answer({ contents: [] });
+    await stage.settle();
   });
 });
 
@@ -261,13 +261,13 @@ describe("a trusted server's call", () => {
   });
 
   it('is sent without a question once the folder is trusted', async () => {
-    const there = await stage({ settings, trusted: false });
-    there.troupe.send({ type: 'trust.changed', trusted: true });
-    await there.settle();
-    const made = call(there, 'db');
-    await there.settle();
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings, trusted: false });
+    stage.troupe.send({ type: 'trust.changed', trusted: true });
+    await stage.settle();
+    const made = call(stage, 'db');
+    await stage.settle();
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 });
@@ -275,137 +275,137 @@ describe("a trusted server's call", () => {
 describe('a permission request to the user', () => {
   async function asked(options: ScriptedTroupeOptions = {}) {
     const who = person();
-    const there = await stage({ settings: asking, askPermission: who.ask, ...options });
-    const before = there.clock.pendingCount;
-    const made = call(there, 'db');
-    await there.settle();
-    return { who, there, made, before };
+    const stage = await stageOf({ settings: asking, askPermission: who.ask, ...options });
+    const before = stage.clock.pendingCount;
+    const made = call(stage, 'db');
+    await stage.settle();
+    return { who, stage, made, before };
   }
 
   it('sends the call once the user allows it', async () => {
-    const { who, there, made } = await asked();
-    expect(sent(there)).toHaveLength(0);
-    await who.says(there, 'allow');
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    const { who, stage, made } = await asked();
+    expect(sent(stage)).toHaveLength(0);
+    await who.says(stage, 'allow');
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 
   it.each(['deny', 'maybe', undefined])('denies the call when the answer is %s', async (answer) => {
-    const { who, there, made } = await asked();
-    await who.says(there, answer);
+    const { who, stage, made } = await asked();
+    await who.says(stage, answer);
     expect(made.error).toMatchObject(denied);
-    expect(sent(there)).toHaveLength(0);
+    expect(sent(stage)).toHaveLength(0);
   });
 
   it('times out after two minutes and aborts its callback', async () => {
-    const { who, there, made, before } = await asked();
-    await there.advance(119_999);
+    const { who, stage, made, before } = await asked();
+    await stage.advance(119_999);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject({ ...denied, retryable: true });
     expect(who.questions[0]?.signal.aborted).toBe(true);
-    expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
+    expect(stage.clock.pendingCount).toBeLessThanOrEqual(before);
   });
 
   it("holds no call slot and pauses the call's deadline", async () => {
-    const { who, there, made } = await asked();
-    await there.advance(100_000);
-    await who.says(there, 'allow');
-    await there.advance(59_999);
+    const { who, stage, made } = await asked();
+    await stage.advance(100_000);
+    await who.says(stage, 'allow');
+    await stage.advance(59_999);
     expect(made.state).toBe('pending');
-    await there.advance(1);
+    await stage.advance(1);
     expect(made.error).toMatchObject({ code: 'TIMEOUT' });
   });
 
   it("ends at the caller's own deadline", async () => {
     const who = person();
-    const there = await stage({ settings: asking, askPermission: who.ask });
-    const made = call(there, 'db', { timeoutMs: 1_000 });
-    await there.settle();
-    await there.advance(1_000);
+    const stage = await stageOf({ settings: asking, askPermission: who.ask });
+    const made = call(stage, 'db', { timeoutMs: 1_000 });
+    await stage.settle();
+    await stage.advance(1_000);
     expect(made.error).toMatchObject(denied);
   });
 
   it('ends with the call, as not_executed', async () => {
     const who = person();
-    const there = await stage({ settings: asking, askPermission: who.ask });
-    const before = there.clock.pendingCount;
+    const stage = await stageOf({ settings: asking, askPermission: who.ask });
+    const before = stage.clock.pendingCount;
     const controller = new AbortController();
-    const made = call(there, 'db', { signal: controller.signal });
-    await there.settle();
+    const made = call(stage, 'db', { signal: controller.signal });
+    await stage.settle();
     controller.abort();
-    await there.settle();
+    await stage.settle();
     expect(made.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
     expect(who.questions[0]?.signal.aborted).toBe(true);
-    expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
+    expect(stage.clock.pendingCount).toBeLessThanOrEqual(before);
   });
 
   it.each([
     [
       'is stopped',
       'STOPPED',
-      (there: Stage) => there.troupe.send({ type: 'server.stop', server: 'db' }),
+      (stage: Stage) => stage.troupe.send({ type: 'server.stop', server: 'db' }),
     ],
     [
       'is removed',
       'SERVER_REMOVED',
-      (there: Stage) => there.files.write(settingsFile, servers({})),
+      (stage: Stage) => stage.files.write(settingsFile, servers({})),
     ],
-    ['stops with the troupe', 'SHUTTING_DOWN', (there: Stage) => void there.troupe.stop()],
+    ['stops with the troupe', 'SHUTTING_DOWN', (stage: Stage) => void stage.troupe.stop()],
   ])('ends when the server %s', async (_how, code, happen) => {
-    const { there, made } = await asked();
-    happen(there);
-    await there.advance(1_000);
+    const { stage, made } = await asked();
+    happen(stage);
+    await stage.advance(1_000);
     expect(made.error).toMatchObject({ code, outcome: 'not_executed' });
   });
 
   it('survives a reconnect and sends the call to the new session', async () => {
-    const { who, there, made } = await asked();
-    there.sessions.of('db').fail(crash());
-    await there.advance(1_000);
-    await who.says(there, 'allow');
-    expect(sent(there)).toHaveLength(1);
-    there.sessions.of('db').calls[0]?.answer(pong);
-    await there.settle();
+    const { who, stage, made } = await asked();
+    stage.sessions.of('db').fail(crash());
+    await stage.advance(1_000);
+    await who.says(stage, 'allow');
+    expect(sent(stage)).toHaveLength(1);
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 
   it('does not allow a tool that changed meanwhile', async () => {
-    const { who, there, made } = await asked();
-    there.tools.set('db', [tool('query', { description: 'Something else.' })]);
-    there.sessions.of('db').notify();
-    await there.settle();
-    await there.advance(1_000);
-    await who.says(there, 'allow');
+    const { who, stage, made } = await asked();
+    stage.tools.set('db', [tool('query', { description: 'Something else.' })]);
+    stage.sessions.of('db').notify();
+    await stage.settle();
+    await stage.advance(1_000);
+    await who.says(stage, 'allow');
     expect(made.error).toMatchObject({ code: 'TOOL_CHANGED', outcome: 'not_executed' });
-    expect(sent(there)).toHaveLength(0);
+    expect(sent(stage)).toHaveLength(0);
   });
 
   it("is repeated when the server's settings changed meanwhile", async () => {
-    const { who, there, made } = await asked();
-    await there.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
-    await there.advance(1_000);
-    await who.says(there, 'allow');
-    expect([who.questions.length, sent(there).length, made.state]).toEqual([2, 0, 'pending']);
-    await who.says(there, 'deny');
+    const { who, stage, made } = await asked();
+    await stage.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
+    await stage.advance(1_000);
+    await who.says(stage, 'allow');
+    expect([who.questions.length, sent(stage).length, made.state]).toEqual([2, 0, 'pending']);
+    await who.says(stage, 'deny');
     expect(made.error).toMatchObject(denied);
-    expect(sent(there)).toHaveLength(0);
+    expect(sent(stage)).toHaveLength(0);
   });
 
   it('can use a callback passed with the call', async () => {
-    const there = await stage({ settings: asking });
-    const made = call(there, 'db', { askPermission: () => 'allow' });
-    await there.settle();
-    sent(there)[0]?.answer(pong);
-    await there.settle();
+    const stage = await stageOf({ settings: asking });
+    const made = call(stage, 'db', { askPermission: () => 'allow' });
+    await stage.settle();
+    sent(stage)[0]?.answer(pong);
+    await stage.settle();
     expect(made.state).toBe('done');
   });
 
   it('is denied with a remedy when there is no callback', async () => {
-    const there = await stage({ settings: asking });
-    const made = call(there, 'db');
-    await there.settle();
+    const stage = await stageOf({ settings: asking });
+    const made = call(stage, 'db');
+    await stage.settle();
     expect(made.error).toMatchObject({ ...denied, retryable: true });
     expect(made.error?.message).toContain('{"server":"db","tool":"query"}');
   });
@@ -455,34 +455,34 @@ describe('a permission request to the user', () => {
     ['the server', 'allowServer', 'drop', 2],
   ])('is not repeated when allowed for %s', async (_what, answer, next, questions) => {
     const who = person();
-    const there = await stage({ settings: asking, askPermission: who.ask });
-    there.tools.set('db', [tool('query'), tool('drop')]);
-    there.troupe.send({ type: 'server.restart', server: 'db' });
-    await there.advance(1_000);
-    call(there, 'db');
-    await there.settle();
-    await who.says(there, answer);
-    await there.settle();
-    call(there, 'db', { tool: next });
-    await there.settle();
-    expect(sent(there).length === 2 ? 2 : 3).toBe(questions);
+    const stage = await stageOf({ settings: asking, askPermission: who.ask });
+    stage.tools.set('db', [tool('query'), tool('drop')]);
+    stage.troupe.send({ type: 'server.restart', server: 'db' });
+    await stage.advance(1_000);
+    call(stage, 'db');
+    await stage.settle();
+    await who.says(stage, answer);
+    await stage.settle();
+    call(stage, 'db', { tool: next });
+    await stage.settle();
+    expect(sent(stage).length === 2 ? 2 : 3).toBe(questions);
 
-    expect(await there.troupe.permissions()).toHaveLength(1);
-    expect(await there.troupe.forgetPermissions({ server: 'web' })).toBe(0);
-    expect(await there.troupe.forgetPermissions({ server: 'db' })).toBe(1);
-    expect(await there.troupe.permissions()).toEqual([]);
+    expect(await stage.troupe.permissions()).toHaveLength(1);
+    expect(await stage.troupe.forgetPermissions({ server: 'web' })).toBe(0);
+    expect(await stage.troupe.forgetPermissions({ server: 'db' })).toBe(1);
+    expect(await stage.troupe.permissions()).toEqual([]);
   });
 
   it("is repeated when the server's settings differ", async () => {
-    const { who, there } = await asked();
-    await who.says(there, 'allowServer');
-    await there.settle();
-    sent(there)[0]?.answer(pong);
-    await there.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
-    await there.advance(1_000);
-    call(there, 'db');
-    await there.settle();
-    await who.says(there, 'deny');
-    expect(sent(there)).toHaveLength(1);
+    const { who, stage } = await asked();
+    await who.says(stage, 'allowServer');
+    await stage.settle();
+    sent(stage)[0]?.answer(pong);
+    await stage.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
+    await stage.advance(1_000);
+    call(stage, 'db');
+    await stage.settle();
+    await who.says(stage, 'deny');
+    expect(sent(stage)).toHaveLength(1);
   });
 });

@@ -20,20 +20,20 @@ const everything = new URL(
 ).pathname;
 const asking = new URL('../../fixtures/asking-server.mjs', import.meta.url).pathname;
 
-let troupe: Troupe | undefined;
+let running: Troupe | undefined;
 let remote: ChildProcess | undefined;
 
 afterEach(async () => {
-  await troupe?.stop();
+  await running?.stop();
   remote?.kill('SIGKILL');
-  troupe = undefined;
+  running = undefined;
   remote = undefined;
 });
 
 async function start(entry: object, options: TroupeOptions = {}): Promise<Troupe> {
-  troupe = createTroupe({ seed: 1, settings: { mcpServers: { db: entry } }, ...options });
-  await troupe.waitFor('db', 'ready', { timeoutMs: 60_000 });
-  return troupe;
+  running = createTroupe({ seed: 1, settings: { mcpServers: { db: entry } }, ...options });
+  await running.waitFor('db', 'ready', { timeoutMs: 60_000 });
+  return running;
 }
 
 const overStdio = { command: process.execPath, args: [everything, 'stdio'] };
@@ -60,13 +60,13 @@ async function overHttp(): Promise<object> {
 
 /** The text of a call's answer. */
 async function call(
-  there: Troupe,
+  troupe: Troupe,
   tool: string,
   args: Record<string, unknown> = {},
   onQuestion?: QuestionHandler,
 ): Promise<string> {
   const options = onQuestion === undefined ? {} : { onQuestion };
-  const { result } = await there.callServerTool('db', tool, args, options);
+  const { result } = await troupe.callServerTool('db', tool, args, options);
   return result.content.map((block) => String(block['text'])).join('\n');
 }
 
@@ -79,8 +79,8 @@ const saying =
 
 describe('server-everything', () => {
   it('does not announce questions without a handler', async () => {
-    const there = await start(overStdio);
-    const names = there.tools().map(({ tool }) => tool);
+    const troupe = await start(overStdio);
+    const names = troupe.tools().map(({ tool }) => tool);
     expect(names).toContain('echo');
     expect(names).not.toContain('trigger-elicitation-request');
     expect(names).not.toContain('get-roots-list');
@@ -88,33 +88,33 @@ describe('server-everything', () => {
 
   it('gets its form filled in with the missing defaults', async () => {
     const seen: Question[] = [];
-    const there = await start(overStdio, { questions: ['form'] });
+    const troupe = await start(overStdio, { questions: ['form'] });
     const answer = saying({ action: 'accept', content: { name: 'Ada', integer: 7 } }, seen);
-    const text = await call(there, 'trigger-elicitation-request', {}, answer);
+    const text = await call(troupe, 'trigger-elicitation-request', {}, answer);
     expect(seen).toMatchObject([{ kind: 'form', tool: 'trigger-elicitation-request' }]);
     expect(text).toContain('- Name: Ada');
     expect(text).toContain('- Favorite Integer: 7');
     expect(text).toContain('- Favorite Number: 3.14');
-    expect(there.questions()).toEqual([]);
+    expect(troupe.questions()).toEqual([]);
   });
 
   it('gets an answer by id, and other questions are declined', async () => {
-    const there = await start(overStdio, { onQuestion: () => undefined });
+    const troupe = await start(overStdio, { onQuestion: () => undefined });
     const asked = new Promise<Question>((resolve) => {
-      there.on('question.asked', ({ question }) => resolve(question));
+      troupe.on('question.asked', ({ question }) => resolve(question));
     });
-    const text = call(there, 'trigger-elicitation-request');
+    const text = call(troupe, 'trigger-elicitation-request');
     const { id } = await asked;
-    expect(there.status('db')).toMatchObject({ action: `troupe answer ${id}` });
-    there.answer(id, { action: 'decline' });
+    expect(troupe.status('db')).toMatchObject({ action: `troupe answer ${id}` });
+    troupe.answer(id, { action: 'decline' });
     expect(await text).toContain('declined');
   });
 
   it("never gets one caller's answer for another caller's call over stdio", async () => {
-    const there = await start(overStdio, { questions: ['form'] });
+    const troupe = await start(overStdio, { questions: ['form'] });
     const seen: Question[] = [];
     const answer = saying({ action: 'accept', content: { name: 'Ada' } }, seen);
-    const both = [1, 2].map(() => call(there, 'trigger-elicitation-request', {}, answer));
+    const both = [1, 2].map(() => call(troupe, 'trigger-elicitation-request', {}, answer));
     const texts = await Promise.all(both);
     // Each came while two calls were there, or was the last of them.
     for (const text of texts) expect(text).toMatch(/declined|Name: Ada/u);
@@ -123,11 +123,11 @@ describe('server-everything', () => {
   });
 
   it("gets each caller's answer for its own call over HTTP", async () => {
-    const there = await start(await overHttp(), { questions: ['form'] });
+    const troupe = await start(await overHttp(), { questions: ['form'] });
     const texts = await Promise.all(
       ['Ada', 'Bob', 'Cleo'].map((name) =>
         call(
-          there,
+          troupe,
           'trigger-elicitation-request',
           {},
           saying({ action: 'accept', content: { name } }),
@@ -139,10 +139,10 @@ describe('server-everything', () => {
 
   it('is called again after the required URL is visited', async () => {
     const seen: Question[] = [];
-    const there = await start(overStdio, { questions: ['url'] });
+    const troupe = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
     const answer = saying({ action: 'accept' }, seen);
-    const text = await call(there, 'trigger-url-elicitation', args, answer);
+    const text = await call(troupe, 'trigger-url-elicitation', args, answer);
     expect(seen.map((question) => question.kind === 'url' && question.url)).toEqual([
       'https://modelcontextprotocol.io/',
       'https://example.com/x',
@@ -151,16 +151,16 @@ describe('server-everything', () => {
   });
 
   it('reports an unknown outcome without the visit', async () => {
-    const there = await start(overStdio, { questions: ['url'] });
+    const troupe = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
-    await expect(call(there, 'trigger-url-elicitation', args)).rejects.toMatchObject({
+    await expect(call(troupe, 'trigger-url-elicitation', args)).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       outcome: 'unknown',
     });
   });
 
   it('gets a message sampled from a model', async () => {
-    const there = await start(overStdio, { questions: ['sampling'] });
+    const troupe = await start(overStdio, { questions: ['sampling'] });
     const sampling = {
       model: 'small',
       role: 'assistant',
@@ -168,7 +168,7 @@ describe('server-everything', () => {
     } as const;
     const answer = saying({ action: 'accept', sampling });
     const text = await call(
-      there,
+      troupe,
       'trigger-sampling-request',
       { prompt: 'hi', maxTokens: 5 },
       answer,
@@ -177,12 +177,15 @@ describe('server-everything', () => {
   });
 
   it("sees the host's roots and their changes", async () => {
-    const there = await start(overStdio, { roots: ['/tmp', { uri: 'file:///srv', name: 'Data' }] });
-    expect(await call(there, 'get-roots-list')).toContain('file:///srv');
-    there.send({ type: 'roots.changed', roots: ['/opt'] });
+    const troupe = await start(overStdio, {
+      roots: ['/tmp', { uri: 'file:///srv', name: 'Data' }],
+    });
+    expect(await call(troupe, 'get-roots-list')).toContain('file:///srv');
+    troupe.send({ type: 'roots.changed', roots: ['/opt'] });
     // The server asks for them when it hears of it, which is before it reads the next call.
-    for (let text = ''; !text.includes('file:///opt'); ) text = await call(there, 'get-roots-list');
-    expect(await call(there, 'get-roots-list')).not.toContain('file:///srv');
+    for (let text = ''; !text.includes('file:///opt'); )
+      text = await call(troupe, 'get-roots-list');
+    expect(await call(troupe, 'get-roots-list')).not.toContain('file:///srv');
   });
 });
 
@@ -190,9 +193,9 @@ describe('a server of the 2026-07-28 revision', () => {
   const modern = { command: process.execPath, args: [asking] };
 
   it('continues with each answer within one call', async () => {
-    const there = await start(modern, { questions: ['form'] });
+    const troupe = await start(modern, { questions: ['form'] });
     const seen: string[] = [];
-    const { result, meta } = await there.callServerTool(
+    const { result, meta } = await troupe.callServerTool(
       'db',
       'greet',
       {},
@@ -203,20 +206,20 @@ describe('a server of the 2026-07-28 revision', () => {
         },
       },
     );
-    expect(there.status('db')).toMatchObject({ era: 'modern' });
+    expect(troupe.status('db')).toMatchObject({ era: 'modern' });
     expect(seen).toEqual(['First name?', 'Last name?']);
     expect(result.content).toMatchObject([{ type: 'text', text: 'Ada Lovelace' }]);
     expect(meta.attempts).toBe(1);
   });
 
   it('is notified that the user declined', async () => {
-    const there = await start(modern, { onQuestion: () => ({ action: 'decline' }) });
-    expect(await call(there, 'greet')).toBe('it was decline');
+    const troupe = await start(modern, { onQuestion: () => ({ action: 'decline' }) });
+    expect(await call(troupe, 'greet')).toBe('it was decline');
   });
 
   it('is notified that there is no handler', async () => {
-    const there = await start(modern, { questions: ['form'] });
-    await expect(call(there, 'greet')).rejects.toMatchObject({
+    const troupe = await start(modern, { questions: ['form'] });
+    await expect(call(troupe, 'greet')).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',
       outcome: 'unknown',
       retryable: false,

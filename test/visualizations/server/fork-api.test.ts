@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ForkView } from '../../../src/domain/host/inspection.ts';
 import { startInspector } from '../../../visualizations/server/inspector-server.ts';
-import { servers, stage } from '../../runtime/stage.ts';
+import { servers, stageOf } from '../../runtime/stage.ts';
 import { Browser } from './browser.ts';
 
 async function start() {
-  const there = await stage({ settings: servers({ db: 'srv' }), record: true });
-  const { inspection } = there.troupe;
+  const stage = await stageOf({ settings: servers({ db: 'srv' }), record: true });
+  const { inspection } = stage.troupe;
   const inspector = await startInspector({ source: inspection, mode: 'live', title: '/project' });
   onTestFinished(() => inspector.close());
   const browser = await Browser.of(inspector);

@@ -13,7 +13,7 @@ import {
 } from '../../../visualizations/server/inspector-server.ts';
 import { possibleActs } from '../../../visualizations/server/possible-acts.ts';
 import { crowd } from '../../fixtures/crowd.ts';
-import { type Stage, servers, stage } from '../../runtime/stage.ts';
+import { type Stage, servers, stageOf } from '../../runtime/stage.ts';
 import { Browser, enter, knock } from './browser.ts';
 
 const open: InspectorServer[] = [];
@@ -29,9 +29,9 @@ async function start(inspected: Inspected, options?: InspectorOptions): Promise<
 
 async function recorded(
   record: { readonly records?: number } | true = true,
-): Promise<{ readonly there: Stage; readonly inspected: Inspected }> {
-  const there = await stage({ settings: servers({ db: 'srv', api: 'srv' }), record });
-  return { there, inspected: { source: there.troupe.inspection, mode: 'live', title: '/project' } };
+): Promise<{ readonly stage: Stage; readonly inspected: Inspected }> {
+  const stage = await stageOf({ settings: servers({ db: 'srv', api: 'srv' }), record });
+  return { stage, inspected: { source: stage.troupe.inspection, mode: 'live', title: '/project' } };
 }
 
 describe('access to the inspector', () => {
@@ -237,9 +237,9 @@ describe('access to the inspector', () => {
 
 describe("a page's request", () => {
   it('is answered from the records', async () => {
-    const { there, inspected } = await recorded();
+    const { stage, inspected } = await recorded();
     const browser = await Browser.of(await start(inspected));
-    const { inspection } = there.troupe;
+    const { inspection } = stage.troupe;
     expect(await browser.document('/api/session')).toMatchObject({
       mode: 'live',
       title: '/project',
@@ -284,8 +284,8 @@ describe("a page's request", () => {
   });
 
   it("lists a server's available actions and the reasons against the others", async () => {
-    const { there, inspected } = await recorded();
-    const { troupe } = there;
+    const { stage, inspected } = await recorded();
+    const { troupe } = stage;
     const acts = (server: string) => possibleActs(troupe, server);
     const browser = await Browser.of(await start({ ...inspected, acts }));
     const ready = (await browser.document('/api/servers/db/acts')) as { acts: unknown[] };
@@ -302,7 +302,7 @@ describe("a page's request", () => {
       ]),
     );
     troupe.send({ type: 'server.stop', server: 'db' });
-    await there.settle();
+    await stage.settle();
     const stopped = (await browser.document('/api/servers/db/acts')) as { acts: unknown[] };
     expect(stopped.acts).toEqual(
       expect.arrayContaining([
@@ -357,9 +357,9 @@ describe("a page's request", () => {
   });
 
   it('cannot run commands in a replay', async () => {
-    const { there } = await recorded();
+    const { stage } = await recorded();
     const inspected = {
-      source: there.troupe.inspection,
+      source: stage.troupe.inspection,
       mode: 'replay',
       title: 'a.ndjson',
     } as const;
@@ -372,13 +372,13 @@ describe("a page's request", () => {
 
 describe('the record stream', () => {
   it('sends new records immediately', async () => {
-    const { there, inspected } = await recorded();
-    const { inspection } = there.troupe;
+    const { stage, inspected } = await recorded();
+    const { inspection } = stage.troupe;
     const browser = await Browser.of(await start(inspected));
     const before = inspection.last;
     const stream = await browser.stream();
-    there.troupe.send({ type: 'server.stop', server: 'db' });
-    await there.settle();
+    stage.troupe.send({ type: 'server.stop', server: 'db' });
+    await stage.settle();
     const records = await stream.upTo(inspection.last);
     expect(records).toEqual(inspection.records(before + 1, 10_000));
     expect(records.length).toBeGreaterThan(5);
@@ -386,8 +386,8 @@ describe('the record stream', () => {
   });
 
   it('resumes where a page lost its connection', async () => {
-    const { there, inspected } = await recorded();
-    const { inspection } = there.troupe;
+    const { stage, inspected } = await recorded();
+    const { inspection } = stage.troupe;
     const browser = await Browser.of(await start(inspected));
     const stream = await browser.stream('/api/stream', { 'last-event-id': '7' });
     const records = await stream.upTo(inspection.last);
@@ -399,8 +399,8 @@ describe('the record stream', () => {
   });
 
   it('reports the number of missed records and a new run', async () => {
-    const { there, inspected } = await recorded({ records: 20 });
-    const { inspection } = there.troupe;
+    const { stage, inspected } = await recorded({ records: 20 });
+    const { inspection } = stage.troupe;
     const browser = await Browser.of(await start(inspected));
     const stream = await browser.stream('/api/stream', { 'last-event-id': '3' });
     const count = inspection.first - 4;
