@@ -34,8 +34,7 @@ import {
   waitForRequired,
   waitForStatus,
 } from '../waits/for-status.ts';
-import { listedAgain } from './list-refresh.ts';
-import { waitUntilListed } from './listed.ts';
+import { listedAgain, waitUntilListed } from './list-refresh.ts';
 import { loginRequests } from './login-requests.ts';
 import { afterFirstPass, offers, requests } from './server-requests.ts';
 import { createServices, type Services } from './services.ts';
@@ -70,7 +69,7 @@ function views(services: Services) {
   return {
     ready: () => progress.ready,
     required: async () => {
-      if (!progress.hasReadSettings()) await afterFirstPass(services, {});
+      if (!progress.hasReadSettings()) await afterFirstPass(services);
       return waitForRequired({
         board,
         clock,

@@ -1,21 +1,24 @@
+/** Waits for the lists of servers: their first ones, and those that a caller requests again. */
+
 import type { SnapshotFrom } from 'xstate';
 
 import type { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
-import { isUsable } from '../../domain/server-state.ts';
+import { isOnItsWay, isUsable } from '../../domain/server-state.ts';
 import type { ListName } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { ServerView } from '../status/board.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
-import type { WaitOptions } from '../troupe.ts';
+import type { Troupe, WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
+import { afterFirstPass } from './server-requests.ts';
 import type { Services } from './services.ts';
 
-export type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
+type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
 // Half a minute for the list, which is its default deadline, and a moment for a list that just ended.
-const defaultTimeoutMs = 35_000;
+const repeatTimeoutMs = 35_000;
 
 const allLists: readonly ListName[] = ['tools', 'resources', 'prompts'];
 
@@ -28,7 +31,7 @@ export async function listedAgain(
   { board, catalogs, parts: { clock } }: Services,
   server: string,
   request: () => void,
-  { signal, timeoutMs = defaultTimeoutMs }: WaitOptions,
+  { signal, timeoutMs = repeatTimeoutMs }: WaitOptions,
 ): Promise<ServerStatus> {
   const deadlineAt = clock.now() + timeoutMs;
   const toolsOf = ({ generation }: ServerStatus) => catalogs.listedBy({ server, generation }).tools;
@@ -55,6 +58,56 @@ export async function listedAgain(
   }
 }
 
+// One minute: the time a server may take to connect and to list its tools, 30 s each.
+const firstListTimeoutMs = 60_000;
+
+/**
+ * Waits until no server is about to send this list for the first time. A stored list counts; a server
+ * that is neither starting nor listing will not send one soon.
+ */
+export async function waitUntilListed(
+  services: Services,
+  list: ListName,
+  { server, signal, timeoutMs = firstListTimeoutMs }: Parameters<Troupe['listed']>[1] = {},
+): Promise<boolean> {
+  const { board, catalogs, parts } = services;
+  const { clock } = parts;
+  const deadlineAt = clock.now() + timeoutMs;
+  const isRead = afterFirstPass(services, { signal, deadlineAt }).then(
+    () => true,
+    () => false,
+  );
+  // Before that, no server is known.
+  if (!(await isRead)) return false;
+  const isKnown = ({ status: { name, generation, catalog } }: ServerView): boolean => {
+    if (list === 'tools') return catalog !== 'none';
+    const { unlisted = [] } = catalogs.listedBy({ server: name, generation });
+    return !unlisted.some((each) => each === list || (list === 'resources' && each !== 'prompts'));
+  };
+  for (;;) {
+    const awaited = board
+      .views()
+      .filter((view) => (server === undefined || view.status.name === server) && !isKnown(view))
+      .map(({ status, ref }) => ({ status, session: ref.getSnapshot().children.session }))
+      .filter(
+        ({ status, session }) =>
+          isOnItsWay(status.state) || (session !== undefined && isListing(session, [list])),
+      );
+    if (awaited.length === 0) return true;
+    if (signal?.aborted === true || clock.now() >= deadlineAt) return false;
+    await waitOnce({ clock, deadlineAt, signal }, (wake) => {
+      const ends = awaited.map(({ session }) =>
+        session?.subscribe({ next: wake, error: wake, complete: wake }),
+      );
+      const unwatch = board.watchAll(wake);
+      return () => {
+        for (const end of ends) end?.unsubscribe();
+        unwatch();
+      };
+    });
+  }
+}
+
 /** Returns the server's session. @throws TroupeError if the server is not ready. */
 function usable(server: string, view: ServerView | undefined) {
   const session = view?.ref.getSnapshot().children.session;
@@ -64,7 +117,7 @@ function usable(server: string, view: ServerView | undefined) {
 }
 
 /** Returns whether a list is being fetched, or will be because the request came during a list. */
-export function isListing(session: SessionRef, lists: readonly ListName[] = allLists): boolean {
+function isListing(session: SessionRef, lists: readonly ListName[] = allLists): boolean {
   const { children } = session.getSnapshot();
   return lists.some((list) => {
     const refresh = children[list]?.getSnapshot() as

@@ -34,7 +34,9 @@ export function loginRequests(services: Services, { send, wait, clock }: LoginPo
   /** Resolves once a session of the server has met the demand for a login, which names the issuer. */
   const afterDemand = async (server: string, options: WaitOptions): Promise<Authorizations> => {
     checkName('name of the server', server);
-    if (!progress.hasReadSettings()) await afterFirstPass(services, options);
+    const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
+    if (!progress.hasReadSettings())
+      await afterFirstPass(services, { signal, deadlineAt: clock.now() + timeoutMs });
     const desired = board.view(server)?.desired;
     if (desired !== undefined) refuseWithoutLogin(desired, specs.get(desired.generation));
     const authorizations = await logins.load();
@@ -68,7 +70,7 @@ export function loginRequests(services: Services, { send, wait, clock }: LoginPo
       return (await logins.load()).forget(which);
     },
     async accounts() {
-      if (!progress.hasReadSettings()) await afterFirstPass(services, {});
+      if (!progress.hasReadSettings()) await afterFirstPass(services);
       const servers = board.statuses();
       const named = servers.map(({ name, generation }) => [name, specs.get(generation)] as const);
       return (await logins.load()).accounts(new Map(named));

@@ -2,10 +2,10 @@ import type { CompletionResult, PromptResult, ResourceResult } from '../../domai
 import type { SessionRequest } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CallKind } from '../../protocol/methods.ts';
+import type { CallEntry } from '../calls/call.ts';
 import { addressOf } from '../calls/tool-address.ts';
 import { unknownTool } from '../errors/refused.ts';
 import { checkLimit, checkLogLevel, checkName } from '../options/check.ts';
-import type { CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport, Troupe } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 import type { Services } from './services.ts';
@@ -41,22 +41,29 @@ export function offers({ catalogs, progress, root, absentError }: Services) {
 
 /** Creates the methods of a troupe that send requests to servers. */
 export function requests(services: Services) {
-  const { calls, catalogs } = services;
+  const { calls, catalogs, parts, progress } = services;
 
-  /** Runs the work once the settings have been read, observed by telemetry if there is any. */
+  /** Sends the call once the settings have been read. */
+  const begin = <Report>(entry: CallEntry, send: (entry: CallEntry) => Promise<Report>) => {
+    if (progress.hasReadSettings()) return send(entry);
+    const { deadlineAt, options } = entry;
+    const { signal } = options;
+    return afterFirstPass(services, { signal, deadlineAt }).then(() => send(entry));
+  };
+
+  /** Sends the call, observed by telemetry if there is any. */
   const run = <Report extends CallReport | RequestReport<unknown>>(
     kind: CallKind,
     options: CallOptions,
-    work: (rest: CallOptions, watch?: CallWatch) => Promise<Report>,
+    send: (entry: CallEntry) => Promise<Report>,
   ): Promise<Report> => {
-    const { telemetry } = calls;
-    const isSettled = services.progress.hasReadSettings();
-    if (isSettled && telemetry === undefined) return work(options);
-    const begin = (watch?: CallWatch): Promise<Report> =>
-      isSettled
-        ? work(options, watch)
-        : afterFirstPass(services, options).then((rest) => work(rest, watch));
-    return telemetry === undefined ? begin() : telemetry.during(kind, options, begin);
+    const { timeoutMs } = options;
+    const deadlineAt = timeoutMs === undefined ? undefined : parts.clock.now() + timeoutMs;
+    if (calls.telemetry === undefined)
+      return begin({ options, deadlineAt, watch: undefined }, send);
+    return calls.telemetry.during(kind, options, (watch) =>
+      rejecting(() => begin({ options, deadlineAt, watch }, send)),
+    );
   };
 
   const ask = <Result>(
@@ -66,9 +73,7 @@ export function requests(services: Services) {
   ): Promise<RequestReport<Result>> =>
     rejecting(() => {
       checkName('name of the server', server);
-      return run(request.kind, options, (rest, watch) =>
-        calls.ask<Result>(server, request, rest, watch),
-      );
+      return run(request.kind, options, (entry) => calls.ask<Result>(server, request, entry));
     });
 
   return {
@@ -81,8 +86,8 @@ export function requests(services: Services) {
           const shown = tools.find((tool) => tool.name === name);
           if (shown === undefined) throw unknownTool(name, tools);
           const { server, tool } = shown;
-          return run('callTool', options, (rest, watch) =>
-            calls.call({ server, tool, shown }, args, rest, watch),
+          return run('callTool', options, (entry) =>
+            calls.call({ server, tool, shown }, args, entry),
           );
         },
       };
@@ -90,17 +95,15 @@ export function requests(services: Services) {
     callTool: (name, args = {}, options = {}) =>
       rejecting(() => {
         checkName('name of the tool', name);
-        return run('callTool', options, (rest, watch) =>
-          calls.call(addressOfTool(services, name), args, rest, watch),
+        return run('callTool', options, (entry) =>
+          calls.call(addressOfTool(services, name), args, entry),
         );
       }),
     callServerTool: (server, tool, args = {}, options = {}) =>
       rejecting(() => {
         checkName('name of the server', server);
         checkName('name of the tool', tool);
-        return run('callTool', options, (rest, watch) =>
-          calls.call({ server, tool }, args, rest, watch),
-        );
+        return run('callTool', options, (entry) => calls.call({ server, tool }, args, entry));
       }),
     readResource: async (server, uri, options) => {
       checkName('address of the resource', uri);
@@ -141,18 +144,21 @@ function rejecting<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
+interface FirstPassBounds {
+  readonly signal?: AbortSignal | undefined;
+  /** Monotonic time in milliseconds. Default: no deadline. */
+  readonly deadlineAt?: number | undefined;
+}
+
 /**
- * Waits until the settings have been read, because names are meaningless before that. Resolves with
- * the call's remaining options.
+ * Waits until the settings have been read, because names are meaningless before that.
  *
  * @throws TroupeError `CANCELLED`, or `CONNECTING` at the call's own deadline.
  */
 export async function afterFirstPass(
   { parts: { clock }, progress, root }: Services,
-  options: CallOptions,
-): Promise<CallOptions> {
-  const { signal, timeoutMs } = options;
-  const deadlineAt = clock.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+  { signal, deadlineAt = Number.POSITIVE_INFINITY }: FirstPassBounds = {},
+): Promise<void> {
   while (!progress.hasReadSettings() && signal?.aborted !== true && clock.now() < deadlineAt) {
     await waitOnce({ clock, deadlineAt, signal }, (wake) => {
       const subscription = root.subscribe({ next: wake, complete: wake, error: wake });
@@ -162,13 +168,11 @@ export async function afterFirstPass(
   if (signal?.aborted === true) {
     throw new TroupeError('CANCELLED', 'The call was cancelled before it was sent.');
   }
-  const leftMs = deadlineAt - clock.now();
-  if (leftMs <= 0) {
+  if (deadlineAt <= clock.now()) {
     throw new TroupeError(
       'CONNECTING',
       'The settings were not read within the deadline of the call. Call again, or allow more time.',
       { retryable: true },
     );
   }
-  return timeoutMs === undefined ? options : { ...options, timeoutMs: leftMs };
 }

@@ -8,12 +8,7 @@
  */
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
-import type {
-  CallFailure,
-  SessionCallOptions,
-  SessionHandle,
-  SessionRequest,
-} from '../../domain/session.ts';
+import type { CallFailure, SessionHandle, SessionRequest } from '../../domain/session.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
@@ -21,20 +16,19 @@ import type { ToolList } from '../catalog/tool-list.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/failed.ts';
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
-import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
-import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
+import { CallTelemetry } from '../telemetry/calls.ts';
+import type { CallReport, RequestReport } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import { boundsOf, type Call, type Done, errorOf, type Hold, type Target } from './call.ts';
+import { Call, type CallEntry, type Hold } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { CallSemaphore } from './concurrency-limit.ts';
-import { gateFor, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
-import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
+import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
+import { type Operation, requestOperation, ToolOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
-import { deadlineOf, leastLeftMs, sessionLimits } from './time-limits.ts';
 import type { ToolAddress } from './tool-address.ts';
 
 export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
@@ -48,6 +42,19 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
 // One second: a session that lost a request usually closes immediately. One that is still
 // open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
+
+/** The server and the session to which a call is sent, and what it is about. */
+interface Target {
+  readonly view: ServerView;
+  readonly handle: SessionHandle;
+  readonly about: Subject;
+}
+
+/** Makes what a caller gets of an answer. */
+type ReportOf<Result, Report> = (
+  answer: RequestReport<Result>,
+  call: Call<Result>,
+) => Report | Promise<Report>;
 
 export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
@@ -86,60 +93,50 @@ export class CallDispatcher {
       .map(({ status }) => status.name);
   }
 
-  /** Rejects with a TroupeError, always with an `outcome`. */
+  /** Throws or rejects with a TroupeError, always with an `outcome`. */
   call(
     address: ToolAddress,
     args: Readonly<Record<string, unknown>>,
-    options: CallOptions,
-    watch?: CallWatch,
+    entry: CallEntry,
   ): Promise<CallReport> {
-    const { board, clock, tools } = this.#ports;
-    const operation = new ToolOperation(address, args, tools);
+    const { board, tools } = this.#ports;
     const { server } = address;
     const afterMs = board.view(server)?.desired.policy.call.backgroundAfterMs ?? null;
-    if (afterMs === null) return this.#enter(operation, options, watch, this.#reportTool);
-    const tool =
-      operation.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
-    let begun: Pick<Call, 'sends'> | undefined;
-    const running = this.#enter(operation, options, watch, this.#reportTool, (call) => {
-      begun = call;
-    });
-    watch?.follow(running);
-    const sends = (): number => begun?.sends ?? 0;
-    return this.background.follow(
-      running,
-      { server, tool, startedAt: clock.now(), sends, user: options.client?.user ?? '' },
-      afterMs,
-    );
+    const operation = new ToolOperation(address, args, tools);
+    const tool = operation.tool ?? ('tool' in address ? address.tool : address.exposedName);
+    const call = this.#begin(operation, entry);
+    const running = this.#run(call, this.#reportTool);
+    if (afterMs === null) return running;
+    entry.watch?.follow(running);
+    const user = entry.options.client?.user ?? '';
+    const { startedAt } = call;
+    const followed = { server, tool, startedAt, sends: () => call.sends, user };
+    return this.background.follow(running, followed, afterMs);
   }
 
-  /** Rejects with a TroupeError, always with an `outcome`. */
+  /** Throws or rejects with a TroupeError, always with an `outcome`. */
   ask<Result>(
     server: string,
     request: SessionRequest,
-    options: CallOptions,
-    watch?: CallWatch,
+    entry: CallEntry,
   ): Promise<RequestReport<Result>> {
     const operation = requestOperation(server, request, this.#ports.approvals);
-    return this.#enter(operation, options, watch, ({ result, meta }) => ({
-      // The session has checked the shape that the method requires.
-      result: result as Result,
-      meta,
-    }));
+    // The session has checked the shape that the method requires.
+    return this.#run(this.#begin(operation, entry), (done) => done as RequestReport<Result>);
   }
 
   readonly #reportTool = (
-    done: Done<ToolResult, ToolSubject>,
+    { result, meta: { server, attempts, durationMs } }: RequestReport<ToolResult>,
+    { operation }: Call<ToolResult>,
   ): CallReport | Promise<CallReport> => {
-    const { server } = done.meta;
-    const { tool } = done.about;
+    // It was found before the call was sent.
+    const tool = operation.tool as string;
+    const meta = { server, tool, attempts, durationMs };
     try {
-      const shaped = this.#results.shape(toolAnswer(done.result, { server, tool }, this.#ports));
-      const { attempts, durationMs } = done.meta;
-      const meta = { server, tool, attempts, durationMs };
+      const shaped = this.#results.shape(toolAnswer(result, { server, tool }, this.#ports));
       if (!(shaped instanceof Promise)) return { result: shaped, meta };
       return shaped.then(
-        (result) => ({ result, meta }),
+        (whole) => ({ result: whole, meta }),
         (error: unknown) => {
           throw asTroupeError(error, server, 'executed');
         },
@@ -149,87 +146,48 @@ export class CallDispatcher {
     }
   };
 
-  /** Sends a call now if nothing stands in its way; otherwise waits first. */
-  #enter<Result, About extends Subject, Report>(
-    operation: Operation<Result, About>,
-    options: CallOptions,
-    watch: CallWatch | undefined,
-    report: (done: Done<Result, About>) => Report | Promise<Report>,
-    onBegun?: (call: Pick<Call, 'sends'>) => void,
-  ): Promise<Report> {
-    let call: Call;
-    try {
-      call = this.#begin(operation, options, watch);
-    } catch (error) {
-      return Promise.reject(error as TroupeError);
-    }
-    onBegun?.(call);
-    const failed = (error: unknown): never => {
-      this.#end(call);
-      throw errorOf(call, error);
-    };
-    const later = (hold: Hold): Promise<Report> =>
-      this.#sentLater(call, operation, hold).then(
-        (done) => this.#ended(call, done, report),
-        failed,
-      );
-    try {
-      const step = this.#attempt(call, operation, call.startedAt);
-      if (typeof step === 'string') return later(step);
-      return step.then(
-        (done) => (done === null ? later('wait') : this.#ended(call, done, report)),
-        failed,
-      );
-    } catch (error) {
-      this.#end(call);
-      return Promise.reject(errorOf(call, error));
-    }
-  }
-
-  #ended<Answer, Report>(call: Call, done: Answer, report: (done: Answer) => Report): Report {
-    this.#end(call);
-    return report(done);
-  }
-
-  #begin(operation: Operation<unknown, Subject>, options: CallOptions, watch?: CallWatch): Call {
+  #begin<Result>(operation: Operation<Result>, entry: CallEntry): Call<Result> {
     const { clock, board, absentError } = this.#ports;
     const { server } = operation;
     const view = board.view(server);
     const status = view?.status ?? board.status(server);
     if (status === undefined) throw absentError(server);
-    watch?.aimedAt(status);
+    entry.watch?.aimedAt(status);
     let semaphore = this.#semaphores.get(server);
     if (semaphore === undefined) {
       semaphore = new CallSemaphore();
       this.#semaphores.set(server, semaphore);
     }
-    const startedAt = clock.now();
-    const times = { startedAt, pausedMs: 0, options };
-    const call: Call = {
-      server,
-      semaphore,
-      watch,
-      startedAt,
-      pausedMs: 0,
-      options,
-      deadlineAt: deadlineOf(times, server, view?.desired, operation.toolAtEntry()),
-      isActive: false,
-      changes: undefined,
-      sends: 0,
-      wasQueued: false,
-      permission: null,
-      demandedAfter: null,
-      lost: null,
-    };
+    const call = new Call(operation, entry, semaphore, clock.now());
+    call.setDeadline(view?.desired);
     semaphore.enter(() => overloaded(server));
     return call;
   }
 
-  #end(call: Call): void {
-    const { semaphore } = call;
-    call.changes?.end();
-    this.#permissions.end(call);
-    semaphore.leave();
+  /** Sends a call now if nothing stands in its way; otherwise waits first. */
+  #run<Result, Report>(call: Call<Result>, report: ReportOf<Result, Report>): Promise<Report> {
+    try {
+      const step = this.#attempt(call, call.startedAt);
+      if (typeof step === 'string') return this.#runLater(call, step, report);
+      return step.then(
+        (answer) =>
+          answer === null ? this.#runLater(call, 'wait', report) : ended(call, answer, report),
+        (error: unknown) => failed(call, error),
+      );
+    } catch (error) {
+      return failed(call, error);
+    }
+  }
+
+  #runLater<Result, Report>(
+    call: Call<Result>,
+    hold: Hold,
+    report: ReportOf<Result, Report>,
+  ): Promise<Report> {
+    return this.#sentLater(call, hold).then(
+      (answer) => ended(call, answer, report),
+      (error: unknown) => failed(call, error),
+    );
   }
 
   /** Ends every call that is still waiting with `SHUTTING_DOWN`. */
@@ -240,14 +198,10 @@ export class CallDispatcher {
   }
 
   /** Waits and tries again until the call has been answered. */
-  async #sentLater<Result, About extends Subject>(
-    call: Call,
-    operation: Operation<Result, About>,
-    first: Hold,
-  ): Promise<Done<Result, About>> {
+  async #sentLater<Result>(call: Call<Result>, first: Hold): Promise<RequestReport<Result>> {
     for (let hold = first; ; ) {
       await this.#wait(call, hold);
-      const step = this.#attempt(call, operation, this.#ports.clock.now());
+      const step = this.#attempt(call, this.#ports.clock.now());
       if (typeof step !== 'string') {
         const done = await step;
         if (done !== null) return done;
@@ -260,36 +214,24 @@ export class CallDispatcher {
    * Sends the call unless it has to wait, and says why. Resolves with null if it provably never ran
    * and may be retried.
    */
-  #attempt<Result, About extends Subject>(
-    call: Call,
-    operation: Operation<Result, About>,
-    now: number,
-  ): Promise<Done<Result, About> | null> | Hold {
+  #attempt<Result>(call: Call<Result>, now: number): Promise<RequestReport<Result> | null> | Hold {
+    const { operation, lost } = call;
     try {
-      const admitted = this.#admit(call, now);
-      if (typeof admitted === 'string') return this.#released(call, admitted);
-      const { view, handle } = admitted;
-      if (this.#permissions.isWaiting(call, operation, view))
-        return this.#released(call, 'permission');
-      if (!call.isActive && !call.semaphore.tryAcquire()) return 'queue';
-      call.isActive = true;
+      const view = this.#viewFor(call, now);
+      const handle = view && this.#ports.sessions.get(view.actorId);
+      if (view === undefined || handle === undefined) return call.release('wait');
+      if (handle === lost?.handle && now < lost.untilAt) return call.release('replacement');
+      if (this.#permissions.isWaiting(call, view)) return call.release('permission');
+      if (!call.activate()) return 'queue';
       const about = operation.find(view);
       // The rules may have changed since the call began or was allowed.
-      if (!this.#permissions.isAllowed(call, operation, view, about.shown))
-        return this.#released(call, 'wait');
-      const sentAt = this.#ports.clock.now();
-      this.#refuseAtLast(call, view, about, sentAt);
-      return this.#send(call, operation, { view, handle, about, sentAt });
+      if (!this.#permissions.isAllowed(call, view, about.shown)) return call.release('wait');
+      this.#refuseAtLast(call, view, about, now);
+      return this.#send(call, { view, handle, about }, now);
     } catch (error) {
-      this.#released(call, 'wait');
+      call.release();
       throw error;
     }
-  }
-
-  #released(call: Call, hold: Hold): Hold {
-    if (call.isActive) call.semaphore.release();
-    call.isActive = false;
-    return hold;
   }
 
   async #wait(call: Call, hold: Hold): Promise<void> {
@@ -302,8 +244,7 @@ export class CallDispatcher {
     if (hold === 'queue') {
       call.wasQueued = true;
       watch?.held('queue');
-      const { deadlineAt, options } = call;
-      call.isActive = await semaphore.acquire({ clock, deadlineAt, signal: options.signal });
+      call.isActive = await semaphore.acquire(call.boundsOf(hold, clock));
       if (call.isActive) return;
     }
     call.changes ??= new StatusChanges(board, call.server);
@@ -311,36 +252,24 @@ export class CallDispatcher {
     // Watching began before this check, so no change is missed.
     if (changes.isNews() || call.permission?.isAsking === true) return;
     watch?.held('wait', board.status(call.server)?.state);
-    await waitOnce(boundsOf(call, hold, clock), (wake) => changes.onNext(wake));
+    await waitOnce(call.boundsOf(hold, clock), (wake) => changes.onNext(wake));
   }
 
-  /** Returns the server and session to send to, or what the call waits for; throws a refusal. */
-  #admit(call: Call, now: number): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
+  /** Returns the server once the call may be sent to it; throws a refusal. */
+  #viewFor(call: Call, now: number): ServerView | undefined {
     const { board, clock, absentError } = this.#ports;
-    const { server } = call;
+    const { server, deadlineAt, options, lost } = call;
     if (this.#isClosed) throw shuttingDown(server);
-    if (call.options.signal?.aborted === true) throw cancelled(server);
-    const remainingMs = call.deadlineAt - now;
+    if (options.signal?.aborted === true) throw cancelled(server);
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status);
+    if (deadlineAt <= now) throw lost?.error ?? outOfTime(server, status);
     const view = board.view(server);
-    if (view === undefined || view.leaving) return 'wait';
-    const gate = gateFor(view.callStatus, {
-      wallNowMs: clock.wallNow(),
-      remainingMs,
-      circuitUntilMs: view.circuitUntilMs,
-    });
+    if (view === undefined || view.leaving) return undefined;
+    const gate = gateOf(view, deadlineAt, clock);
     if (gate.pass === 'refuse') throw gate.error;
     if (gate.pass === 'wait' && gate.demand) this.#demand(call, view);
-    return gate.pass === 'go' ? this.#sessionFor(call, view) : 'wait';
-  }
-
-  #sessionFor({ lost }: Call, view: ServerView): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
-    const handle = this.#ports.sessions.get(view.actorId);
-    if (handle === undefined) return 'wait';
-    const isGivenTime = handle === lost?.handle && this.#ports.clock.now() < lost.untilAt;
-    return isGivenTime ? 'replacement' : { view, handle };
+    return gate.pass === 'go' ? view : undefined;
   }
 
   /**
@@ -358,96 +287,78 @@ export class CallDispatcher {
     ref.send({ type: 'server.demanded' });
   }
 
-  #send<Result, About extends Subject>(
-    call: Call,
-    operation: Operation<Result, About>,
-    target: Target<About>,
-  ): Promise<Done<Result, About> | null> {
-    const { view, handle, about, sentAt: now } = target;
-    const { signal, onProgress, round, requestId, onQuestion, client } = call.options;
-    const { deadlineAt } = call;
-    const limits = sessionLimits(call, { deadlineAt, now }, view.desired, about.tool);
+  #send<Result>(
+    call: Call<Result>,
+    target: Target,
+    now: number,
+  ): Promise<RequestReport<Result> | null> {
+    const { operation, watch } = call;
+    const { view, handle } = target;
     call.sends += 1;
-    call.watch?.found(about.tool);
-    const options: SessionCallOptions = {
-      deadlineAt: limits.deadlineAt,
-      questionsMs: limits.questionsMs,
-      renewal: limits.renewal,
-      // The party that answers the server's questions about this call.
-      party: { tool: about.tool, requestId, onQuestion, client },
-      signal,
-      onProgress,
-      round,
-      meta: call.options.meta,
-    };
+    watch?.found(operation.tool);
+    const options = call.sessionOptions(view.desired, now);
     this.#running.began(handle, view);
     const answered =
-      call.watch === undefined
-        ? operation.perform(handle, about, options)
-        : call.watch.send(options, (traced) => operation.perform(handle, about, traced));
+      watch === undefined
+        ? operation.perform(handle, options)
+        : watch.send(options, (traced) => operation.perform(handle, traced));
     return answered.then(
       (answer) => {
-        const endedAt = this.#ports.clock.now();
-        this.#running.ended(handle, endedAt);
-        this.#released(call, 'wait');
-        return 'failure' in answer
-          ? this.#fail(call, target, answer.failure)
-          : this.#succeed(call, target, answer.result, endedAt);
+        const endedAt = this.#answered(call, handle);
+        if ('failure' in answer) return this.#fail(call, target, answer.failure, endedAt);
+        return this.#succeed(call, target, answer.result, endedAt);
       },
       (error: unknown) => {
-        this.#running.ended(handle, this.#ports.clock.now());
-        this.#released(call, 'wait');
+        this.#answered(call, handle);
         throw error;
       },
     );
   }
 
-  #succeed<Result, About extends Subject>(
-    { sends, startedAt }: Call,
-    { view, handle, about }: Target<About>,
+  /** Makes room for the next call; returns the time. */
+  #answered(call: Call, handle: SessionHandle): number {
+    const endedAt = this.#ports.clock.now();
+    this.#running.ended(handle, endedAt);
+    call.release();
+    return endedAt;
+  }
+
+  #succeed<Result>(
+    { sends, startedAt, server }: Call,
+    { view, handle }: Target,
     result: Result,
     endedAt: number,
-  ): Done<Result, About> {
-    const { name: server } = view.status;
-    const { session } = handle;
+  ): RequestReport<Result> {
     if (this.#ports.board.view(server)?.countsFailures === true)
-      sendFact(view, { type: 'call.succeeded', session });
+      sendFact(view, { type: 'call.succeeded', session: handle.session });
     const durationMs = Math.round(endedAt - startedAt);
-    return { result, about, meta: { server, attempts: sends, durationMs } };
+    return { result, meta: { server, attempts: sends, durationMs } };
   }
 
   /**
    * Refuses the call because of something that may have changed since it was first sent or queued.
    */
   #refuseAtLast(call: Call, view: ServerView, about: Subject, now: number): void {
-    const { desired } = view;
     const { lost } = call;
-    if (
-      lost?.replay === 'mayRepeat' &&
-      !mayRunTwice(desired.policy.call.replay, this.#repeatedTool(view, about))
-    )
+    const { replay } = view.desired.policy.call;
+    if (lost?.replay === 'mayRepeat' && !mayRunTwice(replay, this.#repeatedTool(view, about)))
       throw lost.error;
     // A tool called by its exposed name may become known only now, and may have its own deadline.
-    call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
-    const leftMs = call.deadlineAt - now;
-    if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
-      throw lost?.error ?? tooLate(call.server, call.wasQueued);
-    }
+    call.setDeadline(view.desired);
+    if (call.isTooLate(now)) throw lost?.error ?? tooLate(call.server, call.wasQueued);
   }
 
-  #fail(call: Call, { view, handle, about }: Target<Subject>, failure: CallFailure): null {
+  #fail(call: Call, { view, handle, about }: Target, failure: CallFailure, at: number): null {
     const { counts } = view.desired.policy.breaker;
-    if (countsForCircuit(failure, counts) && this.#isNews(view, handle)) {
-      const at = this.#ports.clock.now();
+    if (countsForCircuit(failure, counts) && this.#isNews(view, handle))
       sendFact(view, { type: 'call.failed', session: handle.session, at });
-    }
-    const error = callErrorOf(failure, view.status.name, about);
+    const error = callErrorOf(failure, call.server, about);
     const { replay: rule } = view.desired.policy.call;
     const tool = this.#repeatedTool(view, about);
     const replay = replayOf({ failure, sends: call.sends, rule, tool });
     call.watch?.lost(error, replay);
     if (replay === 'no') throw error;
-    call.lost = { handle, error, replay, untilAt: this.#ports.clock.now() + replacementMs };
+    call.lost = { handle, error, replay, untilAt: at + replacementMs };
     return null;
   }
 
@@ -466,4 +377,18 @@ export class CallDispatcher {
     const isTrusted = this.#ports.permissions.isTrusted(desired);
     return { isTrusted, annotations: shown?.annotations };
   }
+}
+
+function ended<Result, Report>(
+  call: Call<Result>,
+  answer: RequestReport<Result>,
+  report: ReportOf<Result, Report>,
+): Report | Promise<Report> {
+  call.end();
+  return report(answer, call);
+}
+
+function failed(call: Call, error: unknown): never {
+  call.end();
+  throw call.errorOf(error);
 }

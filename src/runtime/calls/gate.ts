@@ -4,10 +4,11 @@
  */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
+import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isAtRest, type ServerState, type StateReason } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import type { StatusBoard } from '../status/board.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 
 export type Gate =
   | { readonly pass: 'go' }
@@ -26,6 +27,16 @@ export interface GateTimes {
 }
 
 const go: Gate = { pass: 'go' };
+
+/** Decides for a call with this deadline, in monotonic milliseconds. */
+export function gateOf(
+  { callStatus, circuitUntilMs }: ServerView,
+  deadlineAt: number,
+  clock: Clock,
+): Gate {
+  const remainingMs = deadlineAt - clock.now();
+  return gateFor(callStatus, { wallNowMs: clock.wallNow(), remainingMs, circuitUntilMs });
+}
 
 /** Decides by admission and the user's stop before the connection's phase. */
 export function gateFor(status: ServerStatus, times: GateTimes): Gate {

@@ -8,7 +8,7 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../domain/session.ts';
-import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
+import type { ToolResult } from '../../domain/tool.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { Subject } from '../errors/failed.ts';
@@ -17,52 +17,45 @@ import type { ServerView } from '../status/board.ts';
 import type { Approvals } from '../user/approvals.ts';
 import { findTool, type ToolAddress } from './tool-address.ts';
 
-export interface Operation<Result, About extends Subject> {
+export interface Operation<Result> {
   readonly server: string;
   /** A tool call's arguments, which may need a permission. */
   readonly args?: Readonly<Record<string, unknown>>;
-  /** Returns the tool whose deadline applies, if it is known yet. */
-  toolAtEntry(): string | undefined;
+  /** The server's own name for the tool of a tool call; undefined until it is known. */
+  readonly tool: string | undefined;
   /** Finds the request's subject once the server is ready; throws if it does not exist. */
-  find(view: ServerView): About;
+  find(view: ServerView): Subject;
+  /** Sends the request about the subject that was found last. */
   perform(
     handle: SessionHandle,
-    about: About,
     options: SessionCallOptions,
   ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }>;
 }
 
-/** A tool as it is currently shown. */
-export interface ToolSubject extends Subject {
-  readonly tool: string;
-  readonly shown: ExposedTool;
-}
-
-export class ToolOperation implements Operation<ToolResult, ToolSubject> {
+export class ToolOperation implements Operation<ToolResult> {
   readonly server: string;
   readonly args: Readonly<Record<string, unknown>>;
+  tool: string | undefined;
   readonly #address: ToolAddress;
   readonly #tools: ToolList;
 
   constructor(address: ToolAddress, args: Readonly<Record<string, unknown>>, tools: ToolList) {
     this.server = address.server;
     this.args = args;
+    this.tool = 'tool' in address ? address.tool : tools.named(address.exposedName)?.tool;
     this.#address = address;
     this.#tools = tools;
   }
 
-  toolAtEntry(): string | undefined {
-    const address = this.#address;
-    return 'tool' in address ? address.tool : this.#tools.named(address.exposedName)?.tool;
-  }
-
-  find(view: ServerView): ToolSubject {
+  find(view: ServerView): Subject {
     const shown = findTool(this.#address, view, this.#tools);
-    return { tool: shown.tool, words: shown.tool, shown };
+    const { tool } = shown;
+    this.tool = tool;
+    return { tool, words: tool, shown };
   }
 
-  perform(handle: SessionHandle, { tool }: ToolSubject, options: SessionCallOptions) {
-    return handle.callTool(tool, this.args, options);
+  perform(handle: SessionHandle, options: SessionCallOptions) {
+    return handle.callTool(this.tool as string, this.args, options);
   }
 }
 
@@ -70,18 +63,18 @@ export function requestOperation(
   server: string,
   request: SessionRequest,
   approvals: Pick<Approvals, 'heldOffers'>,
-): Operation<Readonly<Record<string, unknown>>, Subject> {
+): Operation<Readonly<Record<string, unknown>>> {
   const { words, ...pinned } = meantBy(request);
   const about: Subject = { words: printableLine(words, wordsLength), kind: pinned.kind };
   return {
     server,
-    toolAtEntry: () => undefined,
+    tool: undefined,
     find: ({ desired }) => {
       if (approvals.heldOffers(desired).has(pinKey(pinned)))
         throw changedOffer(server, about.words);
       return about;
     },
-    perform: (handle, _about, options) => handle.request(request, options),
+    perform: (handle, options) => handle.request(request, options),
   };
 }
 

@@ -63,11 +63,8 @@ export class RunningCalls {
     const work = this.#work.get(handle);
     if (work === undefined) return;
     work.count -= 1;
-    if (work.count > 0) return;
     work.quietSince = now;
-    if (this.#isClosed || !this.#isOpen(handle, work)) this.#forget(handle, work);
-    else if (this.#isReplaced(work)) this.#reportDrained(handle, work);
-    else if (work.endWait === undefined) this.#wait(handle, work);
+    if (work.count === 0) this.#check(handle, work, now);
   }
 
   /** Stops waiting. Later ends are not reported, because every server is leaving. */
@@ -76,56 +73,44 @@ export class RunningCalls {
     for (const [handle, work] of this.#work) if (work.count === 0) this.#forget(handle, work);
   }
 
-  #wait(handle: SessionHandle, work: Work): void {
+  /** Waits for more calls, or decides that there will be none. */
+  #check(handle: SessionHandle, work: Work, now: number): void {
+    const { view, quietSince } = work;
+    const { name } = view.status;
+    if (work.count > 0) return work.endWait?.();
+    if (this.#isClosed || this.#ports.sessions.get(view.actorId) !== handle)
+      return this.#forget(handle, work);
+    const present = this.#ports.board.view(name);
+    // Calls now go to a successor.
+    const isReplaced = present !== undefined && present.actorId !== view.actorId;
+    const leftMs = quietSince + quietMs - now;
+    if (!isReplaced && leftMs > 0) {
+      work.endWait ??= this.#wait(handle, work, leftMs);
+      return;
+    }
+    this.#forget(handle, work);
+    sendFact(view, { type: 'calls.drained', session: handle.session, calls: this.countOf(name) });
+  }
+
+  /** Checks again after this time and at each status change, such as the session's end. */
+  #wait(handle: SessionHandle, work: Work, leftMs: number): () => void {
     const { clock, board } = this.#ports;
-    let timer: unknown;
-    const check = (): void => {
-      if (work.count > 0) {
-        work.endWait?.();
-        return;
-      }
-      const leftMs = work.quietSince + quietMs - clock.now();
-      if (leftMs > 0) {
-        timer = clock.setTimeout(check, leftMs);
-        return;
-      }
-      this.#reportDrained(handle, work);
-    };
-    // A session's end appears as a status change, and ends this timer.
-    const unwatch = board.watch(work.view.status.name, () => {
-      if (work.count > 0) {
-        if (!this.#isOpen(handle, work)) work.endWait?.();
-      } else if (!this.#isOpen(handle, work)) this.#forget(handle, work);
-      else if (this.#isReplaced(work)) this.#reportDrained(handle, work);
-    });
-    work.endWait = () => {
+    const check = (): void => this.#check(handle, work, clock.now());
+    const timer = clock.setTimeout(() => {
+      work.endWait?.();
+      check();
+    }, leftMs);
+    const unwatch = board.watch(work.view.status.name, check);
+    return () => {
       work.endWait = undefined;
       clock.clearTimeout(timer);
       unwatch();
     };
-    timer = clock.setTimeout(check, quietMs);
-  }
-
-  #reportDrained(handle: SessionHandle, work: Work): void {
-    this.#forget(handle, work);
-    const { session } = handle;
-    const calls = this.countOf(work.view.status.name);
-    sendFact(work.view, { type: 'calls.drained', session, calls });
-  }
-
-  /** Returns whether calls now go to a successor, so that this server gets no more. */
-  #isReplaced({ view }: Work): boolean {
-    const present = this.#ports.board.view(view.status.name);
-    return present !== undefined && present.actorId !== view.actorId;
   }
 
   #forget(handle: SessionHandle, work: Work): void {
     work.endWait?.();
     this.#work.delete(handle);
-  }
-
-  #isOpen(handle: SessionHandle, { view }: Work): boolean {
-    return this.#ports.sessions.get(view.actorId) === handle;
   }
 }
 
