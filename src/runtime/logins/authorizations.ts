@@ -36,23 +36,24 @@ import {
   type BegunLogin,
   type Login,
   newLogin,
+  noteSession,
   ownerOf,
   type Shown,
   settingsNow,
-  settingsOf,
 } from './login.ts';
 import {
   chartOf,
+  DemandingSession,
   hasUsableToken,
   isAtRest,
   isReady,
   isSettled,
+  keepDemands,
   type LoginActor,
   settledToken,
   tokenUnavailable,
   until,
 } from './login-actor.ts';
-import { DemandingSession, keepDemands } from './login-demands.ts';
 import { loginError, missingToken, notWaiting, refuseOther } from './login-errors.ts';
 
 /** Shows a login to the inspection: its actor, and who shares it. */
@@ -328,10 +329,7 @@ export class Authorizations {
       login.servers.add(server);
       this.#noteSharing(login);
     }
-    // The latest is the last.
-    login.own.delete(server);
-    login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
-    login.reach = endpoint.reach;
+    noteSession(login, server, endpoint);
     // Its token is requested without a user, or its demands are remembered.
     const isWanted = endpoint.oauth !== undefined || this.#policyOf(server).rememberMs > 0;
     if (isWanted) this.#begun(login);

@@ -85,6 +85,10 @@ export function settingsNow(login: Login): OwnSettings | undefined {
   return login.own.get(ownerOf(login));
 }
 
-export function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
-  return oauth === false ? undefined : oauth;
+/** Notes the settings and the route of a server's latest session; the latest server is the last. */
+export function noteSession(login: Login, server: string, endpoint: RemoteEndpoint): void {
+  const { oauth, readOAuth, reach } = endpoint;
+  login.own.delete(server);
+  login.own.set(server, { settings: oauth === false ? undefined : oauth, readOAuth });
+  login.reach = reach;
 }
