@@ -9,9 +9,8 @@
 
 import type { FetchLike } from '@modelcontextprotocol/client';
 
-import type { Clock } from '../../src/domain/clock.ts';
+import { type Clock, startDeadline } from '../../src/domain/clock.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
-import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
 import { BlockedError } from '../transports/http/addresses.ts';
 import {

@@ -37,11 +37,3 @@ export async function withinTime<Value>(
 export async function pause(clock: Timers, delayMs: number, signal: Abortable): Promise<void> {
   await withinTime(clock, delayMs, new Promise(() => {}), signal);
 }
-
-/** Calls back once after the delay, unless the returned function is called first. */
-export function startDeadline(clock: Timers, delayMs: number, onReached: () => void): () => void {
-  const timer = clock.setTimeout(onReached, delayMs);
-  // The awaited socket is what keeps the process alive, if anything should.
-  (timer as Partial<NodeJS.Timeout> | undefined)?.unref?.();
-  return () => clock.clearTimeout(timer);
-}

@@ -6,7 +6,7 @@
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
-import type { Negotiation } from './mcp-client.ts';
+import type { Negotiation } from '../../src/protocol/mcp-client.ts';
 import type { SessionPorts } from './ports.ts';
 
 // A local server that supports the probe responds at once; others may stay silent.

@@ -20,6 +20,7 @@ import type {
 import { asLoss, classifyFailure, endsSession } from '../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../src/policies/failures/explaining-line.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
+import type { Client, News } from '../../src/protocol/mcp-client.ts';
 import { methods } from '../../src/protocol/methods.ts';
 import type { Connection, Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf } from '../transports/connection/failure.ts';
@@ -29,7 +30,6 @@ import { SessionQuestions } from './calls/session-questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
 import { logLevelReconciler } from './catalog/reconcile.ts';
 import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
-import type { Client, News } from './mcp-client.ts';
 import { type Connected, Opening, type OpeningEvents } from './opening-steps.ts';
 import type { SessionPorts } from './ports.ts';
 import { createProbe, type Probe } from './probe.ts';

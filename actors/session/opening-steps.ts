@@ -16,6 +16,7 @@ import type {
 } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
+import { type Client, createClient, type News } from '../../src/protocol/mcp-client.ts';
 import { methodNamed, methods } from '../../src/protocol/methods.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import type {
@@ -46,7 +47,6 @@ import { type AskableThings, capabilitiesFor } from './calls/question-reading.ts
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
-import { type Client, createClient, type News } from './mcp-client.ts';
 import type { SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';

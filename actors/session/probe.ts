@@ -9,11 +9,11 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { ProbeAnswer } from '../../src/domain/session.ts';
+import type { Client } from '../../src/protocol/mcp-client.ts';
 import { methods } from '../../src/protocol/methods.ts';
 import { methodNotFound } from '../../src/protocol/rpc-codes.ts';
 import { describeError } from '../transports/connection/failure.ts';
 import type { MessageStages } from '../transports/connection/stages.ts';
-import type { Client } from './mcp-client.ts';
 
 export type Probe = ReturnType<typeof createProbe>;
 

@@ -4,12 +4,12 @@
  */
 
 import type { TransportKind } from '../../src/domain/server-spec.ts';
+import type { Client } from '../../src/protocol/mcp-client.ts';
 import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
 import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
 import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
-import type { Client } from './mcp-client.ts';
 
 export { openEndpoint } from '../transports/http/proxy-and-tls.ts';
 

@@ -17,10 +17,10 @@ import { isRecord } from '../../src/domain/data/is-record.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { wireForm } from '../../src/policies/tools/announced.ts';
+import { promptKind, resourceKind, templateKind, toolKind } from '../../src/protocol/items.ts';
+import type { ListKind } from '../../src/protocol/lists.ts';
 import { methods } from '../../src/protocol/methods.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
-import { promptKind, resourceKind, templateKind, toolKind } from '../session/catalog/items.ts';
-import type { ListKind } from '../session/catalog/list.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';

@@ -8,22 +8,18 @@ import { parseJson, unwritablePart, writeJson } from '../../src/domain/data/exac
 import { isRecord } from '../../src/domain/data/is-record.ts';
 import { printableLine } from '../../src/domain/data/printable.ts';
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
+import { NotSentError } from '../../src/protocol/errors.ts';
 import {
   badResponse,
   type OwnErrorMark,
   ownErrorFor,
   resultTooLarge,
+  serialize,
   tooManyBytes,
 } from '../../src/protocol/messages.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { SettingError } from '../values/target.ts';
-import {
-  Connection,
-  type ConnectionSetup,
-  maxMessageBytes,
-  NotSentError,
-  serialize,
-} from './connection/connection.ts';
+import { Connection, type ConnectionSetup, maxMessageBytes } from './connection/connection.ts';
 
 // The host's own code closes the server; the session waits no longer than this.
 const closeMs = 1_000;

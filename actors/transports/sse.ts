@@ -8,15 +8,10 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
-import { RefusedError, unexpected } from '../../src/protocol/errors.ts';
+import { NotSentError, RefusedError, unexpected } from '../../src/protocol/errors.ts';
 import { headerNames } from '../../src/protocol/headers.ts';
-import {
-  Connection,
-  type ConnectionSetup,
-  NotSentError,
-  type Seen,
-  serialize,
-} from './connection/connection.ts';
+import { serialize } from '../../src/protocol/messages.ts';
+import { Connection, type ConnectionSetup, type Seen } from './connection/connection.ts';
 import { addressOf, describeError } from './connection/failure.ts';
 import { BlockedError } from './http/addresses.ts';
 import { isEventStream, tooLongAnswer } from './http/body.ts';

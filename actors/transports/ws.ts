@@ -8,11 +8,12 @@ import { type RawData, WebSocket } from 'ws';
 import { printableLine } from '../../src/domain/data/printable.ts';
 import { version } from '../../src/domain/version.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
-import { RefusedError } from '../../src/protocol/errors.ts';
+import { NotSentError, RefusedError } from '../../src/protocol/errors.ts';
 import {
   charactersPerWork,
   EnvelopeReader,
   refusedAnswer,
+  serialize,
   tooManyBytes,
 } from '../../src/protocol/messages.ts';
 import { withinTime } from '../host/time-limit.ts';
@@ -21,9 +22,7 @@ import {
   type ConnectionSetup,
   maxMessageBytes,
   maxUnsentBytes,
-  NotSentError,
   type Seen,
-  serialize,
 } from './connection/connection.ts';
 import { addressOf, describeError, RequestFailedError } from './connection/failure.ts';
 import { type RefusedAnswer, Repetitions, readRefusal } from './connection/refusal.ts';

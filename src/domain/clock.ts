@@ -10,3 +10,15 @@ export interface Clock {
 
 /** A timer holds 32 bits, in milliseconds: a longer wait would end at once instead of late. */
 export const longestTimerMs = 2_147_483_647;
+
+/** Calls back once after the delay, unless the returned function is called first. */
+export function startDeadline(
+  clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>,
+  delayMs: number,
+  onReached: () => void,
+): () => void {
+  const timer = clock.setTimeout(onReached, delayMs);
+  // The awaited socket is what keeps the process alive, if anything should.
+  (timer as Partial<NodeJS.Timeout> | undefined)?.unref?.();
+  return () => clock.clearTimeout(timer);
+}

@@ -55,3 +55,16 @@ export class RefusedError extends ProtocolFault {
     return this.data.status;
   }
 }
+
+/** Rejects a message before any byte of it is sent. */
+export class NotSentError extends Error {
+  override readonly name = 'NotSentError';
+  readonly code = 'NOT_SENT';
+  /** Whether it cannot be serialized as JSON, for example because it contains itself. */
+  readonly isUnwritable: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly isUnwritable?: boolean } = {}) {
+    super(message, options);
+    this.isUnwritable = options.isUnwritable ?? false;
+  }
+}

@@ -14,8 +14,10 @@ import {
   endOfString,
   isExact,
   parseJson,
+  writeJson,
 } from '../domain/data/exact-json.ts';
 import { isRecord } from '../domain/data/is-record.ts';
+import { NotSentError } from './errors.ts';
 
 /** Marks errors that we created; travels in `data` and is compared by identity. */
 export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });
@@ -314,5 +316,18 @@ function parsed(word: readonly number[]): unknown {
     return JSON.parse(Buffer.from(word).toString('utf8'));
   } catch {
     return undefined;
+  }
+}
+
+/** What `send` returns when it has handed the message over before it returns. */
+export const alreadySent: Promise<void> = Promise.resolve();
+
+/** Serializes a message as JSON; throws a {@link NotSentError} if that is impossible. */
+export function serialize(message: JSONRPCMessage): string {
+  try {
+    return writeJson(message);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new NotSentError(why, { cause, isUnwritable: true });
   }
 }

@@ -136,10 +136,7 @@ function question<const Name extends string>(name: Name, capability: string) {
   return request(name, { from: 'server', eras: legacy, capability });
 }
 
-/** A method by its key in the table. */
-export type MethodKey = keyof typeof methods;
-
-/** The parameters of the requests that a client of ours sends by itself. */
+//** The parameters of the requests that a client of ours sends by itself. */
 export interface ParamsOf {
   readonly discover: object;
   readonly ping: object;

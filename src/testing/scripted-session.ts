@@ -7,7 +7,6 @@
  */
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
-import { Deadline, Deadlines } from '../../actors/session/calls/deadlines.ts';
 import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
@@ -31,6 +30,7 @@ import type {
 } from '../domain/session.ts';
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
 import { nameHint } from '../policies/text/closest-name.ts';
+import { Deadline, Deadlines } from '../protocol/deadlines.ts';
 import { methods } from '../protocol/methods.ts';
 import type {
   ScriptedCall,

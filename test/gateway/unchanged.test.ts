@@ -3,17 +3,11 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import {
-  promptKind,
-  resourceKind,
-  templateKind,
-  toolKind,
-} from '../../actors/session/catalog/items.ts';
-import type { ListKind } from '../../actors/session/catalog/list.ts';
 import { parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import { keepNumbersOf, noteBody } from '../../src/gateway/exact-numbers.ts';
+import { promptKind, resourceKind, templateKind, toolKind } from '../../src/protocol/items.ts';
+import type { ListKind } from '../../src/protocol/lists.ts';
 import { pong, type Stage } from '../runtime/stage.ts';
 import { jsonText, objectText } from '../support/json-texts.ts';
 import { type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';

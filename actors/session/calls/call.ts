@@ -23,22 +23,29 @@ import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
 import { argumentHeaders } from '../../../src/protocol/argument-headers.ts';
+import { NotSentError } from '../../../src/protocol/errors.ts';
 import { completed, withoutType } from '../../../src/protocol/handshake.ts';
+import type { Client } from '../../../src/protocol/mcp-client.ts';
 import { forwardedMeta, metaKeys } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
-import { urlRequired } from '../../../src/protocol/rpc-codes.ts';
 import {
-  type Connection,
-  NotSentError,
-  type Seen,
-} from '../../transports/connection/connection.ts';
+  closedMessage,
+  type OpenRequest,
+  type Outgoing,
+  Requests,
+} from '../../../src/protocol/requests.ts';
+import {
+  type Fields,
+  type Read,
+  readerFor,
+  readToolResult,
+} from '../../../src/protocol/results.ts';
+import { urlRequired } from '../../../src/protocol/rpc-codes.ts';
+import { type Connection, type Seen } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
 import type { Ending } from '../leaf-actors.ts';
-import type { Client } from '../mcp-client.ts';
 import { inRounds, type RoundParams, withVisit } from './question-rounds.ts';
 import { QuestionWire } from './question-wire.ts';
-import { closedMessage, type OpenRequest, type Outgoing, Requests } from './requests.ts';
-import { type Fields, type Read, readerFor, readToolResult } from './result-shapes.ts';
 import type { SessionQuestions } from './session-questions.ts';
 
 // Users read a server's error message; a longer one helps none of them.

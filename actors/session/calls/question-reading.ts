@@ -19,9 +19,9 @@ import type {
 } from '../../../src/domain/question.ts';
 import { faultOf } from '../../../src/policies/calls/form-answer.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
+import { isSmall } from '../../../src/protocol/items.ts';
 import { forwardedMeta } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
-import { isSmall } from '../catalog/items.ts';
 
 // Twice the limit for descriptions: a question may have to explain itself.
 const messageCharacters = 4_096;

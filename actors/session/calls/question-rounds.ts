@@ -12,10 +12,10 @@ import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
 import { methods } from '../../../src/protocol/methods.ts';
+import type { OpenRequest } from '../../../src/protocol/requests.ts';
 import { RpcError, urlRequired } from '../../../src/protocol/rpc-codes.ts';
 import { pause } from '../../host/time-limit.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question-reading.ts';
-import type { OpenRequest } from './requests.ts';
 import type { SessionQuestions } from './session-questions.ts';
 
 // As many as the SDKs accept: ten pages make a long form.

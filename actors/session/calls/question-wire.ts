@@ -24,10 +24,10 @@ import {
   type Unattributed,
 } from '../../../src/policies/calls/client-to-ask.ts';
 import { methods } from '../../../src/protocol/methods.ts';
+import { type OpenRequest, takeRequestId } from '../../../src/protocol/requests.ts';
 import { invalidParams, rejected } from '../../../src/protocol/rpc-codes.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
 import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './question-reading.ts';
-import { type OpenRequest, takeRequestId } from './requests.ts';
 import type { SessionQuestions } from './session-questions.ts';
 
 /** One message of a caller's request, until it is answered. */

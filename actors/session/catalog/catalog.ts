@@ -11,12 +11,18 @@ import { printableText } from '../../../src/domain/data/printable.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
+import {
+  promptKind,
+  resourceKind,
+  templateKind,
+  toolKind,
+  toolWithHeadersKind,
+} from '../../../src/protocol/items.ts';
+import { gapsInWords, type ItemList, type ListKind, listAll } from '../../../src/protocol/lists.ts';
+import type { Client } from '../../../src/protocol/mcp-client.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import { methodNotFound } from '../../../src/protocol/rpc-codes.ts';
-import type { Client } from '../mcp-client.ts';
 import type { SessionPorts } from '../ports.ts';
-import { promptKind, resourceKind, templateKind, toolKind, toolWithHeadersKind } from './items.ts';
-import { gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
 import { Listening } from './listening.ts';
 import { subscriptionReconciler } from './reconcile.ts';
 

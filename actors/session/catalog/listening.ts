@@ -7,8 +7,8 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import type { Client } from '../../../src/protocol/mcp-client.ts';
 import { Reopening } from '../../transports/http/reopening.ts';
-import type { Client } from '../mcp-client.ts';
 
 const acknowledgeMs = 30_000;
 

@@ -8,7 +8,7 @@
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { LogLevel } from '../../../src/domain/log-level.ts';
-import type { Client } from '../mcp-client.ts';
+import type { Client } from '../../../src/protocol/mcp-client.ts';
 
 // Applies to each request; well below the limit for a whole list.
 const answerMs = 10_000;

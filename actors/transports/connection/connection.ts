@@ -8,7 +8,6 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcont
 
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
-import { writeJson } from '../../../src/domain/data/exact-json.ts';
 import type { ServerPolicy } from '../../../src/domain/policy.ts';
 import type { LogStream } from '../../../src/domain/server-log.ts';
 import type { TransportKind } from '../../../src/domain/server-spec.ts';
@@ -144,9 +143,6 @@ export abstract class Connection implements Transport {
   }
 }
 
-/** What `send` returns when it has handed the message over before it returns. */
-export const alreadySent: Promise<void> = Promise.resolve();
-
 /** The largest message that any transport reads, in bytes; honest results are far smaller. */
 export const maxMessageBytes = 16 * 1024 * 1024;
 /**
@@ -154,26 +150,3 @@ export const maxMessageBytes = 16 * 1024 * 1024;
  * memory.
  */
 export const maxUnsentBytes = 64 * 1024 * 1024;
-
-/** Rejects a message before any byte of it is sent. */
-export class NotSentError extends Error {
-  override readonly name = 'NotSentError';
-  readonly code = 'NOT_SENT';
-  /** Whether it cannot be serialized as JSON, for example because it contains itself. */
-  readonly isUnwritable: boolean;
-
-  constructor(message: string, options: ErrorOptions & { readonly isUnwritable?: boolean } = {}) {
-    super(message, options);
-    this.isUnwritable = options.isUnwritable ?? false;
-  }
-}
-
-/** Serializes a message as JSON; throws a {@link NotSentError} if that is impossible. */
-export function serialize(message: JSONRPCMessage): string {
-  try {
-    return writeJson(message);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new NotSentError(why, { cause, isUnwritable: true });
-  }
-}

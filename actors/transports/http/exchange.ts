@@ -12,9 +12,8 @@ import { request as requestSecure } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-import type { Clock } from '../../../src/domain/clock.ts';
+import { type Clock, startDeadline } from '../../../src/domain/clock.ts';
 import type { Abortable } from '../../host/abort.ts';
-import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
 import { refusedBy, unreachable } from './proxy.ts';
 import { endIdle, type Route, type Sockets } from './sockets.ts';

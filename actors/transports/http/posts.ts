@@ -8,11 +8,10 @@
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import type { Clock } from '../../../src/domain/clock.ts';
+import { type Clock, startDeadline } from '../../../src/domain/clock.ts';
+import { NotSentError } from '../../../src/protocol/errors.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import { Abort } from '../../host/abort.ts';
-import { startDeadline } from '../../host/time-limit.ts';
-import { NotSentError } from '../connection/connection.ts';
 
 // Nothing follows the response, but a POST that ends by itself leaves a connection to reuse.
 const lingerMs = 5_000;

@@ -9,9 +9,8 @@ import { request as requestSecure } from 'node:https';
 import type { LookupFunction, Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 
-import type { Clock } from '../../../src/domain/clock.ts';
+import { type Clock, startDeadline } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
-import { startDeadline } from '../../host/time-limit.ts';
 import { ProxyError, reasonOf } from '../connection/failure.ts';
 import { BlockedError } from './addresses.ts';
 

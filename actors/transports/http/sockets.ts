@@ -12,8 +12,7 @@ import type { IncomingMessage, Agent as PlainAgent, RequestOptions } from 'node:
 import { isIP, type Socket } from 'node:net';
 import { urlToHttpOptions } from 'node:url';
 
-import type { Clock } from '../../../src/domain/clock.ts';
-import { startDeadline } from '../../host/time-limit.ts';
+import { type Clock, startDeadline } from '../../../src/domain/clock.ts';
 import { type AddressRange, BlockedError, blocked, hostRangeOf } from './addresses.ts';
 import { createAgents, lookupOf, type ResolveAll } from './agents.ts';
 import type { Proxy } from './proxy.ts';

@@ -8,20 +8,15 @@
  */
 
 import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol/client';
+import { startDeadline } from '../../../src/domain/clock.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
-import { RefusedError, unexpected } from '../../../src/protocol/errors.ts';
+import { NotSentError, RefusedError, unexpected } from '../../../src/protocol/errors.ts';
 import { claimedVersionOf, headerNames, routingHeaders } from '../../../src/protocol/headers.ts';
-import { ownErrorFor, streamLost } from '../../../src/protocol/messages.ts';
+import { ownErrorFor, serialize, streamLost } from '../../../src/protocol/messages.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import type { Abortable } from '../../host/abort.ts';
-import { startDeadline, withinTime } from '../../host/time-limit.ts';
-import {
-  Connection,
-  type ConnectionSetup,
-  NotSentError,
-  type Seen,
-  serialize,
-} from '../connection/connection.ts';
+import { withinTime } from '../../host/time-limit.ts';
+import { Connection, type ConnectionSetup, type Seen } from '../connection/connection.ts';
 import { addressOf, describeError } from '../connection/failure.ts';
 import { isEventStream, isJson, tooLongAnswer } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';

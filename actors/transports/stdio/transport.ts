@@ -17,7 +17,14 @@ import { printableLine } from '../../../src/domain/data/printable.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
 import { explainingLine } from '../../../src/policies/failures/explaining-line.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
-import { charactersPerWork, refusedAnswer, tooManyBytes } from '../../../src/protocol/messages.ts';
+import { NotSentError } from '../../../src/protocol/errors.ts';
+import {
+  alreadySent,
+  charactersPerWork,
+  refusedAnswer,
+  serialize,
+  tooManyBytes,
+} from '../../../src/protocol/messages.ts';
 import {
   endGroup,
   forgetGroup,
@@ -28,14 +35,11 @@ import {
 import type { Group, StdioLaunch } from '../../processes/system.ts';
 import { assertSameProgram } from '../../values/executable-path.ts';
 import {
-  alreadySent,
   Connection,
   type ConnectionSetup,
   maxMessageBytes,
   maxUnsentBytes,
-  NotSentError,
   type Seen,
-  serialize,
 } from '../connection/connection.ts';
 import { endOf } from '../connection/failure.ts';
 import { type LineListeners, LineReader } from './lines.ts';

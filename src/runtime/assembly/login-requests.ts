@@ -1,7 +1,6 @@
 /** The methods of a troupe that log in and out. */
 
-import { startDeadline } from '../../../actors/host/time-limit.ts';
-import { type Clock, longestTimerMs } from '../../domain/clock.ts';
+import { type Clock, longestTimerMs, startDeadline } from '../../domain/clock.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isRemote, type RemoteSpec, type ServerSpec } from '../../domain/server-spec.ts';

@@ -6,7 +6,6 @@ import {
   capabilitiesFor,
 } from '../../../../actors/session/calls/question-reading.ts';
 import { SessionQuestions } from '../../../../actors/session/calls/session-questions.ts';
-import { createClient } from '../../../../actors/session/mcp-client.ts';
 import type { QuestionPorts } from '../../../../actors/session/ports.ts';
 import type { Connection } from '../../../../actors/transports/connection/connection.ts';
 import type {
@@ -16,6 +15,7 @@ import type {
   RootFolder,
 } from '../../../../src/domain/question.ts';
 import type { SessionCallOptions, SessionHandle } from '../../../../src/domain/session.ts';
+import { createClient } from '../../../../src/protocol/mcp-client.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
 import { turn } from '../../../support/turn.ts';

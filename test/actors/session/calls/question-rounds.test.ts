@@ -1,11 +1,10 @@
 /** Requests that a server of the 2026-07-28 revision answers with questions, in virtual time. */
 
 import { describe, expect, it } from 'vitest';
-
-import { Deadline, Deadlines } from '../../../../actors/session/calls/deadlines.ts';
 import { inRounds, type RoundParams } from '../../../../actors/session/calls/question-rounds.ts';
 import { SessionQuestions } from '../../../../actors/session/calls/session-questions.ts';
 import type { QuestionKind, RootFolder } from '../../../../src/domain/question.ts';
+import { Deadline, Deadlines } from '../../../../src/protocol/deadlines.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { turn } from '../../../support/turn.ts';
 import { createPorts, nameForm } from './question-bench.ts';

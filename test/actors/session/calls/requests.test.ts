@@ -8,15 +8,13 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import { Caller } from '../../../../actors/session/calls/call.ts';
-import { Requests } from '../../../../actors/session/calls/requests.ts';
-import { type Client, createClient } from '../../../../actors/session/mcp-client.ts';
-import {
-  type Connection,
-  NotSentError,
-} from '../../../../actors/transports/connection/connection.ts';
+import { type Connection } from '../../../../actors/transports/connection/connection.ts';
 import type { Failure } from '../../../../src/domain/failure.ts';
 import type { CallFailure, SessionHandle } from '../../../../src/domain/session.ts';
 import type { ListedTool } from '../../../../src/domain/tool.ts';
+import { NotSentError } from '../../../../src/protocol/errors.ts';
+import { type Client, createClient } from '../../../../src/protocol/mcp-client.ts';
+import { Requests } from '../../../../src/protocol/requests.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport, type Sent } from '../../../fixtures/scripted-transport.ts';
 import { turn } from '../../../support/turn.ts';

@@ -1,9 +1,8 @@
 /** How the era of a remote server is found out when its answer to the probe says nothing. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-
-import { createClient } from '../../../../actors/session/mcp-client.ts';
 import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
+import { createClient } from '../../../../src/protocol/mcp-client.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import {
   rpcError,

@@ -3,10 +3,10 @@
 import { createServer } from 'node:net';
 
 import { describe, expect, it } from 'vitest';
-import { startDeadline } from '../../../../actors/host/time-limit.ts';
 import { describeError } from '../../../../actors/transports/connection/failure.ts';
 import { rangeOf } from '../../../../actors/transports/http/addresses.ts';
 import { announcedIdleMs } from '../../../../actors/transports/http/sockets.ts';
+import { startDeadline } from '../../../../src/domain/clock.ts';
 import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
 import { realClock } from '../../../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';

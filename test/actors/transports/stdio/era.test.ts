@@ -1,9 +1,8 @@
 /** How the era of a local server is found out, with each mode of the fixture server. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-
-import { createClient } from '../../../../actors/session/mcp-client.ts';
 import type { ServerSpec } from '../../../../src/domain/server-spec.ts';
+import { createClient } from '../../../../src/protocol/mcp-client.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport } from '../../../fixtures/scripted-transport.ts';
 import { turn } from '../../../support/turn.ts';

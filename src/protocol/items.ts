@@ -8,13 +8,13 @@ import type {
   ListedResource,
   ListedResourceTemplate,
   PromptArgument,
-} from '../../../src/domain/catalog.ts';
-import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
-import { isRecord } from '../../../src/domain/data/is-record.ts';
-import { printableLine, shorten } from '../../../src/domain/data/printable.ts';
-import type { ListedExtras, ListedTool, ToolAnnotations } from '../../../src/domain/tool.ts';
-import { wrongArgumentHeader } from '../../../src/protocol/argument-headers.ts';
-import type { ListKind, ReadItem } from './list.ts';
+} from '../domain/catalog.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { printableLine, shorten } from '../domain/data/printable.ts';
+import type { ListedExtras, ListedTool, ToolAnnotations } from '../domain/tool.ts';
+import { wrongArgumentHeader } from './argument-headers.ts';
+import type { ListKind, ReadItem } from './lists.ts';
 
 const nameCharacters = 128;
 // A few models read more, and no user does.

@@ -1,9 +1,8 @@
 /** What callers get of results whose fields have odd shapes: the rest, and a note. */
 
 import { describe, expect, it } from 'vitest';
-
-import { readerFor, readToolResult } from '../../../../actors/session/calls/result-shapes.ts';
-import { parseJson, writeJson } from '../../../../src/domain/data/exact-json.ts';
+import { parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
+import { readerFor, readToolResult } from '../../src/protocol/results.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Row = readonly [what: string, given: Fields, expected: Fields, notes: RegExp];

@@ -8,24 +8,28 @@
  * or the end of the connection. A later response goes to the client, which ignores it.
  */
 
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import type { Clock } from '../../../src/domain/clock.ts';
-import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
-import { isRecord } from '../../../src/domain/data/is-record.ts';
-import type { CallProgress, SessionCallOptions } from '../../../src/domain/session.ts';
-import { streamLost } from '../../../src/protocol/messages.ts';
-import { forwardedMeta } from '../../../src/protocol/meta.ts';
-import { type CallKind, methods } from '../../../src/protocol/methods.ts';
-import { RpcError } from '../../../src/protocol/rpc-codes.ts';
-import {
-  alreadySent,
-  type Connection,
-  NotSentError,
-} from '../../transports/connection/connection.ts';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { Clock } from '../domain/clock.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import type { CallProgress, SessionCallOptions } from '../domain/session.ts';
 import { Deadline, Deadlines } from './deadlines.ts';
-import type { Fields } from './result-shapes.ts';
+import { NotSentError } from './errors.ts';
+import { alreadySent, streamLost } from './messages.ts';
+import { forwardedMeta } from './meta.ts';
+import { type CallKind, methods } from './methods.ts';
+import type { Fields } from './results.ts';
+import { RpcError } from './rpc-codes.ts';
 
 export const closedMessage = 'The session is closed.';
+
+/** The connection that carries the messages. */
+export interface Wire {
+  readonly transport: Pick<Transport, 'send' | 'onclose'>;
+  readonly stages: { calls: ((message: JSONRPCMessage) => boolean) | undefined };
+  /** Gives up a request by ending its own stream; absent where requests have none. */
+  abandon?(id: string | number): void;
+}
 
 /** A message to send for a request. */
 export interface Outgoing {
@@ -80,19 +84,14 @@ export class OpenRequest extends Deadline {
 }
 
 export class Requests {
-  readonly #connection: Connection;
+  readonly #connection: Wire;
   readonly #envelope: Fields | undefined;
   readonly #deadlines: Deadlines<OpenRequest>;
   /** The places of the requests with a message in flight, by the id of that message. */
   readonly #inFlight = new Map<number, number>();
   #isClosed: boolean;
 
-  constructor(
-    clock: Clock,
-    connection: Connection,
-    envelope: Fields | undefined,
-    isClosed = false,
-  ) {
+  constructor(clock: Clock, connection: Wire, envelope: Fields | undefined, isClosed = false) {
     this.#isClosed = isClosed;
     this.#connection = connection;
     this.#envelope = envelope;

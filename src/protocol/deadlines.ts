@@ -6,8 +6,8 @@
  * While the server waits for our answer to a question, its timeout is paused, within the caller's limit.
  */
 
-import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
-import type { CallDeadline } from '../../../src/domain/session.ts';
+import { type Clock, longestTimerMs } from '../domain/clock.ts';
+import type { CallDeadline } from '../domain/session.ts';
 
 /**
  * Keeps requests in places instead of a Set: once a Set is old, V8 allocates each of its tables among

@@ -14,12 +14,12 @@ import type {
   SubscriptionFilter,
   Transport,
 } from '@modelcontextprotocol/client';
-import type { Clock } from '../../src/domain/clock.ts';
-import { isRecord } from '../../src/domain/data/is-record.ts';
-import { logLevels } from '../../src/domain/log-level.ts';
-import type { EraVerdict, ListName } from '../../src/domain/session.ts';
-import { version } from '../../src/domain/version.ts';
-import { ProtocolFault } from '../../src/protocol/errors.ts';
+import { type Clock, startDeadline } from '../domain/clock.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { logLevels } from '../domain/log-level.ts';
+import type { EraVerdict, ListName } from '../domain/session.ts';
+import { version } from '../domain/version.ts';
+import { ProtocolFault } from './errors.ts';
 import {
   completed,
   eraFault,
@@ -33,12 +33,11 @@ import {
   readGreeting,
   type ServerFacts,
   withoutType,
-} from '../../src/protocol/handshake.ts';
-import { metaKeys } from '../../src/protocol/meta.ts';
-import { methods, type ParamsOf } from '../../src/protocol/methods.ts';
-import { methodNotFound, RpcError } from '../../src/protocol/rpc-codes.ts';
-import { startDeadline } from '../host/time-limit.ts';
-import { takeRequestId } from './calls/requests.ts';
+} from './handshake.ts';
+import { metaKeys } from './meta.ts';
+import { methods, type ParamsOf } from './methods.ts';
+import { takeRequestId } from './requests.ts';
+import { methodNotFound, RpcError } from './rpc-codes.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;

@@ -3,10 +3,10 @@
  * withheld: what has a wrong shape is repaired or left out, with a note about it.
  */
 
-import { keepNumbers } from '../../../src/domain/data/exact-json.ts';
-import { isRecord } from '../../../src/domain/data/is-record.ts';
-import type { SessionRequest } from '../../../src/domain/session.ts';
-import type { ToolResult } from '../../../src/domain/tool.ts';
+import { keepNumbers } from '../domain/data/exact-json.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import type { SessionRequest } from '../domain/session.ts';
+import type { ToolResult } from '../domain/tool.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 /** Called with what a result is returned without, or with another value. */

@@ -3,10 +3,10 @@
  * affect the others.
  */
 
-import { isRecord } from '../../../src/domain/data/is-record.ts';
-import { printableLine } from '../../../src/domain/data/printable.ts';
-import { methods } from '../../../src/protocol/methods.ts';
-import { type Client } from '../mcp-client.ts';
+import { isRecord } from '../domain/data/is-record.ts';
+import { printableLine } from '../domain/data/printable.ts';
+import { type Client } from './mcp-client.ts';
+import { methods } from './methods.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;

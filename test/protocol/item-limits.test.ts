@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { resourceKind, toolKind } from '../../../actors/session/catalog/items.ts';
+import { resourceKind, toolKind } from '../../src/protocol/items.ts';
 
 const bare = { name: 'query', inputSchema: { type: 'object' } };
 
