@@ -13,7 +13,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const names: ReadonlySet<string> = new Set(Object.values(methods).map(({ name }) => name));
 /** Where the two names that are plain words mean something else: a key of the table, a phase, a kind of health check. */
 const otherMeaning: ReadonlySet<string> = new Set([
-  'src/protocol/mcp-client.ts ping',
   'actors/session/probe.ts ping',
   'actors/session/opening-steps.ts initialize',
   'src/policies/failures/failure-table.ts initialize',
