@@ -3,7 +3,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { printableLine } from '../domain/data/printable.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { withDashes } from './add-words.ts';
+import { usageError } from '../domain/user-errors.ts';
+import { namesMeant } from '../policies/text/closest-name.ts';
 import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, type FlagDefinition, nameOf } from './command.ts';
 import { approvalCommands } from './commands/approve.ts';
@@ -14,7 +15,7 @@ import { connectCommands } from './commands/connect.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
-import { helpCommand } from './commands/help.ts';
+import { helpCommand, unknownCommand } from './commands/help.ts';
 import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { loginCommands } from './commands/login.ts';
@@ -34,11 +35,12 @@ import { upCommand } from './commands/up.ts';
 import { commonFlags } from './common-flags.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
-import type { CommonFlags } from './launch.ts';
+import { type CommonFlags, launchOf } from './launch.ts';
+import { isAdHocWord } from './run/ad-hoc.ts';
+import { serverNames } from './run/used-tool.ts';
 import { reportError, runCommand } from './run-command.ts';
-import { runShortForm, type ShortForm } from './short-form.ts';
 import { widthOf } from './show/output.ts';
-import { usageErrorOf } from './usage-errors.ts';
+import { mayBeJoined } from './tool-target.ts';
 
 /** Shells show a note on one line beside the word, and cut it. */
 const longestNote = 200;
@@ -83,7 +85,7 @@ export async function runCli(host: CliHost): Promise<number> {
     short = { operands, options };
   });
   try {
-    await program.parseAsync([...withDashes(host.argv, commands)], { from: 'user' });
+    await program.parseAsync([...withDashes(host.argv)], { from: 'user' });
     if (short !== undefined) await runShortForm(program, host, short);
     return exitCode;
   } catch (error) {
@@ -199,4 +201,121 @@ function optionOf({ flags, description, choices, preset, parse }: FlagDefinition
       throw error instanceof TroupeError ? new InvalidArgumentError(error.message) : error;
     }
   });
+}
+
+/**
+ * Inserts the missing `--` before the command, if a word that begins with `-` follows it. Other lines are
+ * returned unchanged.
+ * @throws TroupeError `USAGE` if a flag behind the command could be ours or the command's
+ */
+export function withDashes(argv: readonly string[]): readonly string[] {
+  const add = commands.find((each) => nameOf(each) === 'add');
+  if (add === undefined || argv[0] !== 'add' || argv.includes('--')) return argv;
+  const takesValue = new Map(
+    [...commonFlags, ...(add.options ?? [])].map(({ flags }) => [
+      flags.split(' ', 1)[0] ?? '',
+      flags.includes('<'),
+    ]),
+  );
+  let operands = 0;
+  for (let at = 1; at < argv.length; at += 1) {
+    const word = argv[at] ?? '';
+    if (word.startsWith('-')) at += takesValue.get(word) === true ? 1 : 0;
+    else operands += 1;
+    if (operands < 2) continue;
+    const own = argv.slice(at);
+    const isOurs = (each: string): boolean => takesValue.has(each.split('=', 1)[0] ?? '');
+    // Flags of ours alone may follow, as they always could.
+    if (!own.some((each) => each.startsWith('-') && !isOurs(each) && !/^-h$|^--help$/u.test(each)))
+      return argv;
+    const both = own.find(isOurs);
+    if (both === undefined) return [...argv.slice(0, at), '--', ...own];
+    throw usageError(
+      `${both} may be meant for troupe or for the command; write troupe's flags, then --, then the command`,
+    );
+  }
+  return argv;
+}
+
+/** The words of a line whose first word is not a command. */
+interface ShortForm {
+  readonly operands: readonly string[];
+  /** Flags that are not common to all commands, with what follows them. */
+  readonly options: readonly string[];
+}
+
+/**
+ * Runs the command that the line is short for.
+ * @throws TroupeError `USAGE` if the first word names neither a server nor a tool
+ */
+async function runShortForm(
+  program: Command,
+  host: CliHost,
+  { operands, options }: ShortForm,
+): Promise<void> {
+  const [first = '', ...more] = operands;
+  const names = isAdHocWord(first) ? [] : await namesIn(program, host);
+  const isServer = isAdHocWord(first) || names.includes(first);
+  // The other commands' names have no dots, so this can only be meant as a tool.
+  if (!isServer && !mayBeJoined(first)) throw unknownCommand(first, program, names);
+  const name = isServer && more.length === 0 ? 'tools' : 'call';
+  const command = program.commands.find((each) => each.name() === name);
+  await command?.parseAsync([...operands, ...options], { from: 'user' });
+}
+
+/** The servers' names; none if the settings cannot be read, which the commands report. */
+async function namesIn(program: Command, host: CliHost): Promise<readonly string[]> {
+  const flags = program.opts<CommonFlags>();
+  try {
+    return await serverNames(launchOf(flags, host.cwd, host.env, host.managedSettings));
+  } catch {
+    return [];
+  }
+}
+
+/** Enough for a sentence with two paths. */
+const longestMessage = 1_000;
+
+/** Commander's words for an argument that is none of its choices. */
+const notAllowed =
+  /^command-argument value '(.*)' is invalid for argument '(\w+)'\. Allowed choices are (.*?)\.?$/u;
+
+/**
+ * Rewrites commander's message in our style; commander writes `error: …` and its guess on a second line.
+ *
+ * @param help - the command that prints the help
+ * @param choices - the values of the command's first argument, if it has a list of them
+ */
+function usageErrorOf(
+  error: CommanderError,
+  help: string,
+  choices?: readonly string[],
+): TroupeError {
+  // Thrown after printing the help, when no command was given.
+  const text = error.code === 'commander.help' ? 'no command was given' : error.message;
+  const [said = '', guess] = text.replace(/^error: /, '').split('\n');
+  const [, value, name, list] = notAllowed.exec(said) ?? [];
+  if (value !== undefined && list !== undefined) {
+    const meant = namesMeant(value, list.split(', '));
+    const next =
+      meant.length === 0
+        ? `use one of ${list}; see ${help}`
+        : `did you mean ${meant.join(' or ')}?`;
+    const kind = `${/^[aeiou]/u.test(name ?? '') ? 'an' : 'a'} ${name}`;
+    return usageError(`${printableLine(value, 100)} is not ${kind}; ${next}`);
+  }
+  const [, absent] = /^missing required argument '(\w+)'/u.exec(said) ?? [];
+  if (absent !== undefined && choices !== undefined)
+    return usageError(`the ${absent} is missing; use one of ${choices.join(', ')}; see ${help}`);
+  const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
+  const next =
+    meant === undefined ? `${asArgument(said, help)}see ${help}` : `did you mean ${meant}?`;
+  return usageError(printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage));
+}
+
+/** Says how to write an argument of a tool, a prompt or a form that was written as a flag. */
+function asArgument(said: string, help: string): string {
+  const [, option] = /^unknown option '--([\w.-]+)/u.exec(said) ?? [];
+  const takesArguments = /\b(?:call|prompt|answer)$/u.test(help);
+  return option !== undefined && takesArguments ? `write an argument as ${option}=VALUE, or ` : '';
 }

@@ -22,7 +22,6 @@ import {
 } from '../launch.ts';
 import { statusLine } from '../show/status-lines.ts';
 import { settingsOf } from './declared-server.ts';
-import { hasLoginFlags, type LoginFlags, loginKeysOf } from './login-flags.ts';
 import { applyEdit, withEditedTroupe } from './running-edit.ts';
 import { editedText, openSettings, replaceSettings } from './settings-file.ts';
 
@@ -203,4 +202,47 @@ function remoteEntryOf(url: string, more: readonly string[], flags: AddFlags): E
     throw usageError('--env and --cwd are for commands; use --header with a URL');
   const headers = header && pairsOf('--header', header);
   return defined({ type, url, headers, ...loginKeysOf(flags) });
+}
+
+/** Flags as parsed; absent = not given. */
+interface LoginFlags {
+  readonly account?: string;
+  readonly oauthClientId?: string;
+  /** The name of a variable; a secret never is an argument, which other users can read. */
+  readonly oauthClientSecretEnv?: string;
+  readonly oauthCallbackPort?: number;
+  readonly oauthScope?: readonly string[];
+}
+
+type LoginKeys = Readonly<Record<'account' | 'oauth', unknown>>;
+
+/**
+ * Returns the keys of the entry; those without a flag are absent.
+ * @throws TroupeError `USAGE`
+ */
+function loginKeysOf(flags: LoginFlags): Partial<LoginKeys> {
+  const { account, oauthClientId, oauthClientSecretEnv, oauthCallbackPort, oauthScope } = flags;
+  if (oauthClientSecretEnv !== undefined && oauthClientId === undefined)
+    throw usageError('--oauth-client-secret-env belongs to a client; add --oauth-client-id');
+  const oauth = defined({
+    clientId: oauthClientId,
+    clientSecret: oauthClientSecretEnv && referenceTo(oauthClientSecretEnv),
+    callbackPort: oauthCallbackPort,
+    scopes: oauthScope,
+  });
+  return defined({ account, oauth: Object.keys(oauth).length === 0 ? undefined : oauth });
+}
+
+/** Returns whether any of these flags was given. */
+function hasLoginFlags(flags: LoginFlags): boolean {
+  return Object.keys(loginKeysOf(flags)).length > 0;
+}
+
+function referenceTo(variable: string): string {
+  // The text itself may be the secret.
+  if (!/^[A-Za-z_]\w*$/u.test(variable))
+    throw usageError(
+      '--oauth-client-secret-env takes the name of a variable, such as CLIENT_SECRET, never the secret itself',
+    );
+  return `\${${variable}}`;
 }

@@ -3,7 +3,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 
-import { clientAssertion } from '../../../actors/authorization/client-assertion.ts';
+import { clientAssertion } from '../../../actors/authorization/oauth-client.ts';
 
 const pem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 const jwk = (key: KeyObject): object => key.export({ format: 'jwk' });

@@ -3,8 +3,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { inspectHere } from '../../../src/cli/run/inspect-here.ts';
-import { PageLogins } from '../../../src/cli/run/page-logins.ts';
+import { inspectHere, PageLogins } from '../../../src/cli/run/inspect-here.ts';
 import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
 import { createTroupe } from '../../../src/index.ts';
 import { openJournal } from '../../../visualizations/server/replay-source.ts';

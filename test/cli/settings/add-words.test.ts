@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { withDashes } from '../../../src/cli/add-words.ts';
-import { settingsCommands } from '../../../src/cli/commands/settings.ts';
+import { withDashes } from '../../../src/cli/program.ts';
 
-const read = (line: string): string => withDashes(line.split(' '), settingsCommands).join(' ');
+const read = (line: string): string => withDashes(line.split(' ')).join(' ');
 
 describe('troupe add without two dashes', () => {
   it.each([

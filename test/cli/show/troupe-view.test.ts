@@ -8,7 +8,6 @@ import {
   sinceText,
   untilText,
 } from '../../../src/cli/show/durations.ts';
-import { LiveScreen } from '../../../src/cli/show/live-screen.ts';
 import { Output } from '../../../src/cli/show/output.ts';
 import {
   needsAttention,
@@ -20,7 +19,7 @@ import {
   summaryText,
   withShortPlaces,
 } from '../../../src/cli/show/status-lines.ts';
-import { createTroupeView } from '../../../src/cli/show/troupe-view.ts';
+import { createTroupeView, LiveScreen } from '../../../src/cli/show/troupe-view.ts';
 import type { TroupeSnapshot } from '../../../src/domain/host/status.ts';
 import { statusOf } from '../stand-in-troupe.ts';
 
