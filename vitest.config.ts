@@ -144,7 +144,7 @@ export default defineConfig(({ mode }) => ({
         'machines/**': { branches: 100 },
         'src/domain/data/**': { branches: 100 },
         'src/policies/**': { branches: 100 },
-        'src/protocol/{argument-headers,headers,meta,methods}.ts': { branches: 100 },
+        'src/protocol/{argument-headers,handshake,headers,meta,methods}.ts': { branches: 100 },
       },
     },
   },
