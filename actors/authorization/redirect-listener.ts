@@ -213,6 +213,7 @@ const style =
   'body{max-width:28rem;margin:20vh auto 0;padding:0 1.5rem}' +
   'h1{font-size:1.5rem;margin:0 0 .5rem}p{margin:0}';
 
+/** Answers with a page that shows nothing of what was received. */
 function answerWith(response: ServerResponse, answer: RedirectAnswer): void {
   const { status, title, text } = pages[answer];
   response.writeHead(status, {

@@ -10,7 +10,7 @@ import type {
 } from '../../machines/authorization/authorization-setup.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { isJournalRecord } from '../../visualizations/server/journal-shape.ts';
+import { isJournalRecord } from '../../visualizations/server/journal-reader.ts';
 
 const truth = {
   troupe: { pid: 1, version: '0', state: 'running', problems: [] } as never,

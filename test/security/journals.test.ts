@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stateValueOf } from '../../src/recorder/chart-names.ts';
-import { isJournalRecord } from '../../visualizations/server/journal-shape.ts';
+import { isJournalRecord } from '../../visualizations/server/journal-reader.ts';
 
 describe('a journal of unknown origin', () => {
   it.each(['__proto__.polluted', 'constructor.prototype.polluted', 'a.toString.polluted'])(

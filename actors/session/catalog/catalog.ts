@@ -314,6 +314,10 @@ interface ListeningSetup {
   readonly onGap: () => void;
 }
 
+/**
+ * Listens on a modern server, which announces changes only on request. When the filter changes, a new
+ * stream opens before the old one ends.
+ */
 class Listening {
   readonly #setup: ListeningSetup;
   #present: { readonly key: string; readonly stop: () => void } | undefined;

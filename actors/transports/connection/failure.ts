@@ -204,6 +204,7 @@ interface Reason {
   readonly next: string;
 }
 
+// OpenSSL's own messages about certificates name no setting.
 const untrusted: Reason = {
   why: 'its certificate is not trusted',
   next: 'if it comes from an authority of your own, write "tls": { "ca": "FILE" } with the file of that authority',

@@ -4,14 +4,16 @@
  */
 
 import type { ShownChart, TroupeChartElement } from '../../../src/domain/host/chart-element.ts';
+import type { InspectionPicture, InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import type { ServerStatus, TroupeSnapshot } from '../../../src/domain/host/status.ts';
 import { narrowPixels, pictureFile, unfoldedInOverview } from '../model/folding.ts';
 import { litStates } from '../model/lit-states.ts';
 import { fitted } from '../model/viewport.ts';
+import { actorOf, advance, type World, worldOf } from '../model/world.ts';
+import { type Get, streamRecords } from '../state/record-stream.ts';
 import stateStyle from '../styles/chart-states.css?inline';
 import pictureStyle from '../styles/picture.css?inline';
 import { ChartDrawing } from '../views/chart/drawing.ts';
-import { type Followed, followServer } from './follow-server.ts';
 import { drawings, pictures } from './server-pictures.ts';
 import { leavesOf, stateIn, statusIn } from './status-leaves.ts';
 import ownStyle from './troupe-chart.css?inline';
@@ -156,3 +158,68 @@ class TroupeChart extends Base implements TroupeChartElement {
 // Another copy of this file may be on the page already.
 if (globalThis.customElements?.get('troupe-chart') === undefined)
   globalThis.customElements?.define('troupe-chart', TroupeChart);
+
+/** A server as its records show it. */
+interface Followed {
+  /** Empty if there is no such server. */
+  readonly leaves: readonly string[];
+  /** In words, for those who do not see the chart. */
+  readonly text: string;
+  readonly isLost: boolean;
+}
+
+const retryMs = 2_000;
+
+/** @param src - where the inspector is; returns the function that ends it */
+function followServer(src: string, server: string, show: (followed: Followed) => void): () => void {
+  const base = new URL(src.endsWith('/') ? src : `${src}/`, document.baseURI);
+  const get: Get = (path, init) => fetch(new URL(path, base), init);
+  let leave = (): void => undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isOver = false;
+  const lose = (): void => {
+    leave();
+    if (isOver) return;
+    show({ leaves: [], text: 'not connected', isLost: true });
+    clearTimeout(timer);
+    timer = setTimeout(() => void begin(), retryMs);
+  };
+  const begin = async (): Promise<void> => {
+    try {
+      const response = await get('api/picture');
+      if (!response.ok) return lose();
+      const world = worldOf((await response.json()) as InspectionPicture);
+      if (isOver) return;
+      show(shownOf(world, server));
+      leave = streamRecords(get, world.n, {
+        record(text) {
+          const record = JSON.parse(text) as InspectionRecord;
+          if (record.n <= world.n) return;
+          advance(world, record);
+          if (record.kind === 'state' || record.kind === 'status') show(shownOf(world, server));
+        },
+        opened: () => undefined,
+        gap: lose,
+        interrupted: lose,
+        refused: lose,
+      });
+    } catch {
+      lose();
+    }
+  };
+  void begin();
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    leave();
+  };
+}
+
+function shownOf(world: World, wanted: string): Followed {
+  const [first = ''] = world.servers.keys();
+  const name = wanted === '' ? first : wanted;
+  const { state, reason } = world.servers.get(name) ?? {};
+  const words = [state ?? 'unknown', reason].filter((word) => word !== undefined);
+  const leaves = actorOf(world, name)?.leaves ?? [];
+  return { leaves, text: `${name}: ${words.join(', ')}`, isLost: false };
+}

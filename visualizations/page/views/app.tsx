@@ -1,9 +1,16 @@
 /** The page: header, view, the selected server beside it, and the time bar. */
 
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { announcement } from '../model/announcements.ts';
+import { shownLine } from '../model/shown-text.ts';
+import { toneOf } from '../model/state-tones.ts';
 import { chosenLogin, isBesideChart } from '../state/chosen.ts';
+import { wallTime } from '../state/clock.ts';
 import { listenForKeys } from '../state/keyboard.ts';
-import { dismiss, usePage } from '../state/store.ts';
+import { connect, takeChanged } from '../state/link.ts';
+import { panelWidths, resizePanel, showPanel } from '../state/panel.ts';
+import { current, dismiss, type PageState, usePage } from '../state/store.ts';
+import { toggleLive } from '../state/travel.ts';
 import { ChartView } from './chart/chart.tsx';
 import { Empty } from './controls.tsx';
 import { ApprovalDialog } from './dialogs/approval-dialog.tsx';
@@ -11,11 +18,8 @@ import { HelpDialog } from './dialogs/help-dialog.tsx';
 import { PlanDialog } from './dialogs/plan-dialog.tsx';
 import { Fleet } from './fleet/fleet.tsx';
 import { Header } from './header.tsx';
-import { LinkBanner } from './link-banner.tsx';
-import { LiveRegion } from './live-region.tsx';
 import { LoginPanel } from './login/panel.tsx';
-import { Icon } from './marks.tsx';
-import { HiddenPanel, PanelEdge } from './panel-edge.tsx';
+import { Icon, StateMark } from './marks.tsx';
 import { QuestionsDialog } from './questions/dialog.tsx';
 import { Sequence } from './sequence/sequence.tsx';
 import { ServerPanel } from './server/panel.tsx';
@@ -109,5 +113,143 @@ function Toasts() {
         </div>
       ))}
     </div>
+  );
+}
+
+/** Banners for a page that does not show the live troupe. */
+function LinkBanner() {
+  const link = usePage((state) => state.link);
+  const isPast = usePage((state) => state.route.at !== undefined);
+  const sameCharts = usePage((state) => state.session?.sameCharts ?? true);
+  return (
+    <div class="banners">
+      <LinkState link={link} />
+      {sameCharts ? null : (
+        <p class="banner banner-warn">
+          These records come from other charts than the ones shown here, so highlighted states may
+          be wrong.
+        </p>
+      )}
+      {isPast && link !== 'replay' ? <PastBanner /> : null}
+    </div>
+  );
+}
+
+function LinkState({ link }: { link: PageState['link'] }) {
+  switch (link) {
+    case 'lost':
+      return (
+        <p class="banner banner-warn" role="alert">
+          <b>Connection lost.</b> The page may be out of date; it reconnects automatically.
+        </p>
+      );
+    case 'ended':
+      return (
+        <p class="banner banner-bad" role="alert">
+          <b>The troupe has ended.</b> The page shows its last known state.
+          <button type="button" class="small-button" onClick={() => void connect()}>
+            Try again
+          </button>
+        </p>
+      );
+    case 'refused':
+      return (
+        <p class="banner banner-bad" role="alert">
+          <b>This page is not authorized.</b> Each link works once, in one tab;{' '}
+          <code>troupe inspect</code> prints a new one.
+        </p>
+      );
+    case 'replay':
+      return (
+        <p class="banner banner-past">
+          <b>Replay.</b> This is a recorded journal. Nothing runs, and actions are not available.
+        </p>
+      );
+    case 'loading':
+    case 'live':
+      return null;
+  }
+}
+
+function PastBanner() {
+  const at = usePage((state) => state.route.at);
+  const t = usePage((state) => state.world.t);
+  return (
+    <p class="banner banner-past">
+      <b>The past.</b> This is record {at}, {wallTime(t)}. The troupe continues meanwhile.
+      <button type="button" class="small-button" onClick={toggleLive}>
+        Back to now
+      </button>
+    </p>
+  );
+}
+
+const pauseMs = 3_000;
+
+/** Announces changes to screen readers, at most every three seconds. */
+function LiveRegion() {
+  const [text, setText] = useState('');
+  useEffect(() => {
+    const tell = (): void => {
+      const { live } = current();
+      const changed = takeChanged().flatMap((name) => live.servers.get(name) ?? []);
+      const said = announcement(changed);
+      if (said !== undefined) setText(shownLine(said, 500));
+    };
+    const timer = setInterval(tell, pauseMs);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <div class="unseen" aria-live="polite" data-live-region>
+      {text}
+    </div>
+  );
+}
+
+const stepPixels = 40;
+
+function PanelEdge() {
+  const width = usePage((state) => state.panel.width) ?? panelWidths.usual;
+  const drag = (event: PointerEvent): void => {
+    if (event.buttons !== 0) resizePanel(window.innerWidth - event.clientX);
+  };
+  const press = (event: KeyboardEvent): void => {
+    const by = { ArrowLeft: stepPixels, ArrowRight: -stepPixels }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    resizePanel(width + by);
+  };
+  return (
+    <div
+      class="panel-edge"
+      role="separator"
+      aria-orientation="vertical"
+      aria-label="Width of the panel"
+      aria-valuenow={width}
+      aria-valuemin={panelWidths.least}
+      aria-valuemax={panelWidths.most}
+      tabIndex={0}
+      title="Drag to resize; double-click for the usual width"
+      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerMove={drag}
+      onDblClick={() => resizePanel(panelWidths.usual)}
+      onKeyDown={press}
+    />
+  );
+}
+
+function HiddenPanel({ name }: { name: string }) {
+  const state = usePage((page) => (page.revision, page.world.servers.get(name)?.state));
+  return (
+    <button
+      type="button"
+      class={state === undefined ? 'hidden-panel' : `hidden-panel tone-${toneOf[state]}`}
+      title="Show the panel"
+      onClick={showPanel}
+    >
+      <Icon name="back" />
+      {state === undefined ? null : <StateMark state={state} />}
+      <span>{shownLine(name, 40)}</span>
+    </button>
   );
 }

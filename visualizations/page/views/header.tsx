@@ -1,17 +1,18 @@
 /** The troupe's name and state, navigation and actions. */
 
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { troupeStateIn } from '../../../src/recorder/picture.ts';
 import icon from '../icon.svg';
 import { spoken } from '../model/announcements.ts';
 import { type View, views } from '../model/route.ts';
 import { shownLine } from '../model/shown-text.ts';
-import { command, messageOf } from '../state/api.ts';
+import { askFile, askText, command, messageOf } from '../state/api.ts';
+import { chosenActor } from '../state/chosen.ts';
 import { go } from '../state/moments.ts';
-import { change, toast, usePage } from '../state/store.ts';
+import { save, savePicture } from '../state/save-picture.ts';
+import { change, current, toast, usePage } from '../state/store.ts';
 import { switchTheme } from '../state/theme.ts';
 import { IconButton } from './controls.tsx';
-import { ExportMenu } from './export-menu.tsx';
 import { Icon } from './marks.tsx';
 import { QuestionBadge } from './questions/badge.tsx';
 
@@ -131,4 +132,84 @@ function TroupeActs() {
       </button>
     </>
   );
+}
+
+function ExportMenu() {
+  const [isOpen, setOpen] = useState(false);
+  const menu = useRef<HTMLDivElement>(null);
+  const isChart = usePage((state) => state.route.view === 'chart');
+  const hasActor = usePage((state) => (state.revision, chosenActor(state)?.machine !== undefined));
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const leave = (event: Event): void => {
+      const isKey = event instanceof KeyboardEvent;
+      if (isKey ? event.key === 'Escape' : !menu.current?.contains(event.target as Node))
+        setOpen(false);
+    };
+    window.addEventListener('keydown', leave);
+    window.addEventListener('pointerdown', leave);
+    return () => {
+      window.removeEventListener('keydown', leave);
+      window.removeEventListener('pointerdown', leave);
+    };
+  }, [isOpen]);
+  const item = (act: () => Promise<void>) => () => {
+    setOpen(false);
+    act().catch((error: unknown) => toast('bad', messageOf(error)));
+  };
+  return (
+    <div class="menu" ref={menu}>
+      <button
+        type="button"
+        class="head-button"
+        aria-expanded={isOpen}
+        aria-controls="export-menu"
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="save" />
+        <span>Export</span>
+      </button>
+      {isOpen ? (
+        <ul id="export-menu" class="menu-list">
+          <li>
+            <button type="button" onClick={item(saveJournal)}>
+              Journal as a bug report
+              <small>The recorded events, without secrets</small>
+            </button>
+          </li>
+          <li>
+            <button type="button" disabled={!hasActor} onClick={item(copyTest)}>
+              Copy as a model test
+              <small>TypeScript that brings the chart to this state</small>
+            </button>
+          </li>
+          <li>
+            <button type="button" disabled={!isChart} onClick={item(() => savePicture('svg'))}>
+              Chart as SVG
+              <small>As it is lit now</small>
+            </button>
+          </li>
+          <li>
+            <button type="button" disabled={!isChart} onClick={item(() => savePicture('png'))}>
+              Chart as PNG
+              <small>As it is lit now</small>
+            </button>
+          </li>
+        </ul>
+      ) : null}
+    </div>
+  );
+}
+
+async function saveJournal(): Promise<void> {
+  save(await askFile('api/journal'), 'troupe-journal.ndjson');
+}
+
+async function copyTest(): Promise<void> {
+  const state = current();
+  const actor = chosenActor(state);
+  if (actor === undefined) return;
+  const query = new URLSearchParams({ actor: actor.actor, to: String(state.world.n) });
+  await navigator.clipboard.writeText(await askText(`api/test?${query.toString()}`));
+  toast('good', 'Test copied.');
 }

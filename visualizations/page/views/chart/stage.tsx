@@ -6,8 +6,10 @@ import type { PicturedActor, WayView } from '../../../../src/domain/host/inspect
 import {
   type MachineFacts,
   type PictureFacts,
+  sourceOf,
   transitionOfTimer,
 } from '../../model/chart-facts.ts';
+import { coverageOf, coveredIn } from '../../model/coverage.ts';
 import { countdown } from '../../model/durations.ts';
 import { isOnActivePath, type PictureScope } from '../../model/folding.ts';
 import { afterTimer, litStates } from '../../model/lit-states.ts';
@@ -17,7 +19,6 @@ import { now, useTicks } from '../../state/clock.ts';
 import { usePage } from '../../state/store.ts';
 import { findWay, openWay } from '../../state/way.ts';
 import { ChartCard } from './card.tsx';
-import { CoverageNote } from './coverage-note.tsx';
 import { ChartDrawing, type Fold, type ShownTimer, type Target } from './drawing.ts';
 import { Minimap } from './minimap.tsx';
 import { StageTools, toggleCoverage, toggleDetails } from './stage-tools.tsx';
@@ -290,6 +291,46 @@ function Ignored({ actor, isFork }: { actor: PicturedActor; isFork: boolean }) {
   return (
     <p class="ignored" key={shown.n}>
       ignored <code>{shownLine(shown.type)}</code>
+    </p>
+  );
+}
+
+interface CoverageNoteProps {
+  readonly drawing: ChartDrawing;
+  readonly actor: PicturedActor;
+  readonly machine: MachineFacts;
+  readonly picture: PictureFacts;
+}
+
+// While records arrive, it is counted again after so many.
+const grain = 250;
+
+function CoverageNote({ drawing, actor, machine, picture }: CoverageNoteProps) {
+  const isCovering = usePage((state) => state.isCovering);
+  const history = usePage((state) => state.history);
+  const age = usePage((state) => Math.floor((state.revision, history.records.length) / grain));
+  const key = actor.machine;
+  const coverage = useMemo(
+    () =>
+      isCovering && key !== undefined
+        ? coverageOf(history.records, key, (other) => history.known.get(other)?.machine)
+        : undefined,
+    [isCovering, history, age, key],
+  );
+  useLayoutEffect(() => drawing.showCoverage(coverage), [drawing, coverage]);
+  if (coverage === undefined || key === undefined) return null;
+  const isShown = (transition: string): boolean => {
+    const source = sourceOf(key, transition);
+    return picture.of === key || source === picture.of || source.startsWith(`${picture.of}.`);
+  };
+  const { taken, all } = coveredIn(machine, coverage, isShown);
+  const whose = key === 'server' ? 'all servers' : `every ${key}`;
+  return (
+    <p class="coverage-note" role="status">
+      <b>
+        {taken} of {all}
+      </b>{' '}
+      transitions taken by {whose} in this recording
     </p>
   );
 }

@@ -12,9 +12,11 @@ import {
   sizes,
 } from '../../model/fleet-layout.ts';
 import { type FleetLook, fleetGroups, lookFor } from '../../model/fleet-list.ts';
+import { shownLine } from '../../model/shown-text.ts';
 import { toneOf } from '../../model/state-tones.ts';
+import { logIn } from '../../state/login.ts';
 import { go } from '../../state/moments.ts';
-import { usePage } from '../../state/store.ts';
+import { offReason, usePage } from '../../state/store.ts';
 import { type Usage, useUsage } from '../../state/use-usage.ts';
 import { Empty } from '../controls.tsx';
 import { StateMark } from '../marks.tsx';
@@ -23,7 +25,6 @@ import { FleetBar } from './bar.tsx';
 import { ServerChip, ServerLine } from './compact.tsx';
 import { ServerRow, TableHead } from './table.tsx';
 import { Tile, type TileProps } from './tile.tsx';
-import { TileLogin } from './tile-login.tsx';
 
 export function Fleet() {
   const revision = usePage((state) => state.revision);
@@ -180,4 +181,30 @@ function reveal(layout: FleetLayout, name: string, scroller: HTMLElement | null)
   if (row.top < scroller.scrollTop) scroller.scrollTop = row.top - gap;
   else if (bottom > scroller.scrollTop + scroller.clientHeight)
     scroller.scrollTop = bottom - scroller.clientHeight;
+}
+
+/** Beside the tile, which is a button itself. */
+function TileLogin({ server, isStop }: { server: string; isStop: boolean }) {
+  const off = usePage(offReason);
+  const [isBusy, setBusy] = useState(false);
+  if (off !== undefined) return null;
+  const press = async (): Promise<void> => {
+    if (isBusy) return;
+    setBusy(true);
+    await logIn(server);
+    setBusy(false);
+  };
+  return (
+    <button
+      type="button"
+      class="small-button tile-login"
+      data-login={server}
+      tabIndex={isStop ? 0 : -1}
+      aria-label={`Log in to ${shownLine(server, 80)}`}
+      aria-busy={isBusy}
+      onClick={() => void press()}
+    >
+      Log in
+    </button>
+  );
 }

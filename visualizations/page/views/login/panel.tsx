@@ -1,14 +1,15 @@
 /** Everything about the selected login. */
 
+import { useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
-import { serversOf } from '../../model/logins.ts';
+import { isAwaited, isUnderWay, type LoginContext, serversOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
+import { cancelLogin, logIn, logOut } from '../../state/login.ts';
 import { go } from '../../state/moments.ts';
-import { usePage } from '../../state/store.ts';
+import { offReason, usePage } from '../../state/store.ts';
 import { ActorPicture } from '../chart/actor-picture.tsx';
 import { IconButton } from '../controls.tsx';
 import { Icon, StateName } from '../marks.tsx';
-import { LoginActs } from './acts.tsx';
 import { LoginFacts, LoginFailure, useLoginContext } from './facts.tsx';
 import { LoginState } from './state.tsx';
 import { LoginWait } from './wait.tsx';
@@ -87,5 +88,77 @@ function Flow({ actor }: { actor: PicturedActor }) {
         <ActorPicture actor={actor} machine={machine} picture={picture} isFork={false} />
       </div>
     </section>
+  );
+}
+
+interface LoginActsProps {
+  readonly actor: PicturedActor;
+  readonly context: LoginContext | undefined;
+  /** One of the servers that share the login. */
+  readonly server: string;
+}
+
+function LoginActs({ actor, context, server }: LoginActsProps) {
+  const off = usePage(offReason);
+  const isElsewhere = usePage((state) => !state.addresses.has(actor.actor));
+  const isActive = isUnderWay(actor);
+  const hasToken = context?.token !== null && context !== undefined;
+  const mayBegin = !isActive || (isAwaited(actor) && isElsewhere);
+  const isOff = off !== undefined;
+  return (
+    <div class="acts" role="group" aria-label="Actions">
+      {mayBegin ? (
+        <LoginButton
+          act="login"
+          label={isActive || hasToken ? 'Log in again' : 'Log in'}
+          isMain={!hasToken}
+          isOff={isOff}
+          perform={() => logIn(server)}
+        />
+      ) : null}
+      {isActive ? (
+        <LoginButton
+          act="cancelLogin"
+          label="Cancel"
+          isOff={isOff}
+          perform={() => cancelLogin(server)}
+        />
+      ) : null}
+      {hasToken && !isActive ? (
+        <LoginButton act="logout" label="Log out" isOff={isOff} perform={() => logOut(server)} />
+      ) : null}
+      {off === undefined ? null : <p class="soft acts-off">{off}</p>}
+    </div>
+  );
+}
+
+interface LoginButtonProps {
+  readonly act: string;
+  readonly label: string;
+  readonly isMain?: boolean;
+  readonly isOff: boolean;
+  readonly perform: () => Promise<void>;
+}
+
+function LoginButton({ act, label, isMain = false, isOff, perform }: LoginButtonProps) {
+  const [isBusy, setBusy] = useState(false);
+  const press = async (): Promise<void> => {
+    if (isOff || isBusy) return;
+    setBusy(true);
+    await perform();
+    setBusy(false);
+  };
+  return (
+    <button
+      type="button"
+      class={isMain ? 'act-button act-main' : 'act-button'}
+      data-act={act}
+      aria-disabled={isOff}
+      aria-busy={isBusy}
+      onClick={() => void press()}
+    >
+      {isBusy ? <span class="spinner" aria-hidden="true" /> : null}
+      {label}
+    </button>
   );
 }

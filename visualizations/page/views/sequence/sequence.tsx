@@ -1,13 +1,18 @@
 /** A sequence diagram of the records. Only visible rows are drawn, even of a hundred thousand records. */
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { InspectionRecord } from '../../../../src/domain/host/inspection.ts';
 import { stamp } from '../../model/durations.ts';
+import type { History } from '../../model/history.ts';
+import { worksFor } from '../../model/logins.ts';
 import {
+  isChosen,
   type Lifeline,
   lifelines,
   outside,
   type RowKind,
   rowOf,
+  type SequenceChoice,
 } from '../../model/sequence-rows.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { go } from '../../state/moments.ts';
@@ -17,7 +22,6 @@ import { useFrame } from '../use-frame.ts';
 import { SequenceBar } from './bar.tsx';
 import { LaneIndex, type LaneView, OffScreen } from './lanes.tsx';
 import { RowDrawing, rowHeight } from './row-drawing.tsx';
-import { type FoundRow, useSequence } from './use-sequence.ts';
 
 const numberedGutter = 150;
 /** With only the time, as always on phones. */
@@ -264,4 +268,62 @@ function Row({ found, isSameTime, top, width, gutter, xs, lines, view, isAt }: R
       <OffScreen row={row} xs={xs} lines={lines} view={view} />
     </div>
   );
+}
+
+interface Found {
+  readonly key: string;
+  readonly history: History;
+  /** Number of the last examined record. */
+  last: number;
+  first: number;
+  rows: FoundRow[];
+  /** Leaves of each actor after the last examined record. */
+  readonly leaves: Map<string, readonly string[]>;
+}
+
+interface FoundRow {
+  readonly record: InspectionRecord;
+  /** The actor's previous leaves, for a state record. */
+  readonly was?: readonly string[];
+}
+
+function useSequence(choice: SequenceChoice): readonly FoundRow[] {
+  usePage((state) => state.revision);
+  const history = usePage((state) => state.history);
+  const found = useRef<Found>(undefined);
+  const key = `${[...choice.kinds].sort().join()} ${choice.server ?? ''} ${choice.text}`;
+  const { first } = history;
+  const last = found.current;
+  const isSameSearch = last?.key === key && last.history === history && last.first === first;
+  const now = isSameSearch
+    ? last
+    : { key, history, last: 0, first, rows: [], leaves: new Map<string, readonly string[]>() };
+  found.current = now;
+  extend(now, choice);
+  return now.rows;
+}
+
+/** Adds the records that arrived since the last call. */
+function extend(found: Found, choice: SequenceChoice): void {
+  const { history, leaves } = found;
+  const { records, known } = history;
+  const isOf = (actor: string, server: string): boolean => worksFor(known.get(actor), server);
+  const start = found.last === 0 ? 0 : history.placeOf(found.last) + 1;
+  const more: FoundRow[] = [];
+  for (const record of records.slice(start)) {
+    found.last = record.n;
+    const was = record.kind === 'state' ? leaves.get(record.actor) : undefined;
+    if (record.kind === 'state') leaves.set(record.actor, record.leaves);
+    // Only the context changed, which a sequence does not show.
+    if (was !== undefined && isSame(record, was)) continue;
+    if (!isChosen(record, choice, isOf)) continue;
+    more.push({ record, ...(was === undefined ? {} : { was }) });
+  }
+  if (more.length > 0) found.rows = found.rows.concat(more);
+}
+
+function isSame(record: InspectionRecord, was: readonly string[]): boolean {
+  if (record.kind !== 'state' || record.life !== 'active') return false;
+  const { leaves } = record;
+  return leaves.length === was.length && leaves.every((leaf) => was.includes(leaf));
 }

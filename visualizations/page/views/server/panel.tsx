@@ -1,17 +1,19 @@
 /** Everything about the selected server. */
 
 import { useState } from 'preact/hooks';
+import type { ServerLogLine } from '../../../../src/domain/server-log.ts';
 import { age } from '../../model/durations.ts';
-import { shownLine } from '../../model/shown-text.ts';
+import { shownLine, shownLines } from '../../model/shown-text.ts';
+import { actorOf } from '../../model/world.ts';
+import { ask, command } from '../../state/api.ts';
 import { momentOf, now } from '../../state/clock.ts';
 import { closePanel } from '../../state/panel.ts';
 import { usePage } from '../../state/store.ts';
-import { Empty, IconButton, Tabs } from '../controls.tsx';
+import { useAsked } from '../../state/use-asked.ts';
+import { CopyButton, Empty, IconButton, Tabs } from '../controls.tsx';
 import { StateName } from '../marks.tsx';
 import { Acts } from './acts.tsx';
 import { Attempts } from './attempts.tsx';
-import { ContextTab } from './context-tab.tsx';
-import { Logs } from './logs.tsx';
 import { Overview } from './overview.tsx';
 import { Tools } from './tools.tsx';
 
@@ -91,4 +93,72 @@ function Content({ tab, name }: { tab: TabName; name: string }) {
     case 'log':
       return <Logs server={name} />;
   }
+}
+
+function ContextTab({ server }: { server: string }) {
+  const actor = usePage((state) => (state.revision, actorOf(state.world, server)));
+  const at = usePage((state) => state.route.at);
+  const key = actor?.actor;
+  const question = key === undefined ? undefined : `context ${key} ${at ?? 'now'}`;
+  const { answer, problem } = useAsked(question, actor, () =>
+    ask<{ context: unknown; n: number }>(
+      `api/actors/${encodeURIComponent(key ?? '')}/context${at === undefined ? '' : `?at=${at}`}`,
+    ),
+  );
+  if (actor === undefined) return <Empty title="No chart at this moment" />;
+  if (problem !== undefined) return <Empty title="Not available">{problem}</Empty>;
+  if (answer === undefined) return <p class="soft">Loading…</p>;
+  const text = JSON.stringify(answer.context, null, 2) ?? 'nothing';
+  return (
+    <>
+      <p class="context-head">
+        <span class="soft">
+          {actor.id} after record {answer.n}; secrets are left out
+        </span>
+        <CopyButton text={text} label="Copy" />
+      </p>
+      <dl class="active-states">
+        {actor.leaves.map((leaf) => (
+          <div key={leaf}>
+            <dt class="unseen">Active state</dt>
+            <dd class="mono">{leaf}</dd>
+          </div>
+        ))}
+      </dl>
+      <pre class="code">{shownLines(text, 100_000)}</pre>
+    </>
+  );
+}
+
+const mostLines = 300;
+
+function Logs({ server }: { server: string }) {
+  const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const revision = usePage(
+    (state) =>
+      Math.floor(state.live.n / 20) + (state.live.servers.get(server) === undefined ? 0 : 1),
+  );
+  const status = usePage((state) => (state.revision, state.live.servers.get(server)));
+  const { answer, problem } = useAsked(
+    isNow ? `logs ${server}` : undefined,
+    `${revision} ${status?.since ?? ''}`,
+    () => command<{ lines: readonly ServerLogLine[] }>('logs', { server, lines: mostLines }),
+  );
+  if (!isNow) return <Empty title="Only available live">Journals contain no logs.</Empty>;
+  if (problem !== undefined) return <Empty title="Not available">{problem}</Empty>;
+  if (answer === undefined) return <p class="soft">Loading…</p>;
+  if (answer.lines.length === 0) return <Empty title="No log lines yet" />;
+  return (
+    <ol class="log-lines" aria-label="Log">
+      {answer.lines.map(({ number, at, session, stream, line }) => (
+        <li key={number} class={`log-${stream}`}>
+          <span class="soft number" title={`session ${session}`}>
+            {new Date(at).toLocaleTimeString(undefined, { hour12: false })}
+          </span>
+          <span class="log-stream">{stream}</span>
+          <span class="log-text">{shownLine(line, 2_000)}</span>
+        </li>
+      ))}
+    </ol>
+  );
 }
