@@ -9,15 +9,18 @@ const here = (path: string): string => new URL(path, import.meta.url).pathname;
 
 /**
  * Vitest takes XState's development build, which warns and throws where the build of
- * plain Node, which all callers have, is silent. This mode takes the latter:
- * `npm run test:xstate-production`.
+ * plain Node, which all callers have, is silent. This mode takes the latter, and XState's own steps
+ * instead of cached ones: `npm run test:xstate-production`.
  */
 const xstateProductionMode = 'xstate-production';
-const xstateProduction = {
-  find: /^xstate$/,
+const xstateProduction = [
   // Nothing has set Vitest's conditions here, so this is what a caller's Node finds.
-  replacement: fileURLToPath(import.meta.resolve('xstate')),
-};
+  { find: /^xstate$/, replacement: fileURLToPath(import.meta.resolve('xstate')) },
+  {
+    find: /^.*[/]xstate[/]with-actors[.]ts$/u,
+    replacement: here('test/machines/xstate/own-steps.ts'),
+  },
+];
 
 /**
  * How the tests are run: most files share processes, because starting a process and loading all
@@ -45,10 +48,14 @@ const everything: Readonly<Record<ProjectName, Tests>> = {
 const testsOf: Readonly<Record<string, Partial<Record<ProjectName, Tests>>>> = {
   // Charts run in these folders alone, and a process of its own has XState's production build in
   // every run; policies are there because this run counts branches. The searches and random walks take the transitions that traces and reply tables
-  // take; charts are drawn and linted from their configuration, which is the same in both builds.
+  // take, and compare both kinds of steps themselves; charts are drawn and linted from their
+  // configuration, which is the same in both builds.
   [xstateProductionMode]: {
     shared: {
-      include: ['test/{domain,machines,policies,protocol,recorder,runtime,testing}/**/*.test.ts'],
+      include: [
+        'test/{domain,machines,policies,protocol,recorder,runtime,testing}/**/*.test.ts',
+        'test/package/surroundings.test.ts',
+      ],
       exclude: [
         ...apart,
         'test/runtime/**/*-real.test.ts',
@@ -103,14 +110,16 @@ export default defineConfig(({ mode }) => ({
       { find: /^mcp-troupe\/testing$/, replacement: here('src/testing/index.ts') },
       { find: /^mcp-troupe\/(ai-sdk|langchain|openai)$/, replacement: here('src/adapters/$1.ts') },
       { find: /^mcp-troupe$/, replacement: here('src/index.ts') },
-      ...(mode === xstateProductionMode ? [xstateProduction] : []),
+      ...(mode === xstateProductionMode ? xstateProduction : []),
     ],
   },
   test: {
     projects: Object.entries(testsOf[mode] ?? everything).map(
       ([name, { include, exclude = [] }]) => ({
         extends: true as const,
-        test: { name, include, exclude, isolate: name === 'apart' },
+        // Vitest reads this file again for each project, otherwise with mode `test` and so without aliases.
+        mode,
+        test: { name, include, exclude, isolate: name === 'apart', env: { MODE: mode } },
       }),
     ),
     globalSetup: here('test/support/compiled-folder.ts'),

@@ -37,15 +37,15 @@ export function runActions(
   if (actions.length === 0) return from;
   const { scope, internalQueue } = step;
   const extra = { internalQueue, deferredActorIds };
-  const retries: Retry[] = [];
+  const retries: Retry[] | undefined = deferredActorIds && [];
   const snapshot = resolveAll(actions, from, step, { extra, retries });
-  for (const { action, params } of retries) action.retryResolve?.(scope, snapshot, params);
+  retries?.forEach(({ action, params }) => action.retryResolve?.(scope, snapshot, params));
   return snapshot;
 }
 
 interface Run {
   readonly extra: object;
-  readonly retries: Retry[];
+  readonly retries: Retry[] | undefined;
 }
 
 function resolveAll(
@@ -68,7 +68,7 @@ function resolveAll(
     const call = { info, given, extra: run.extra, update: step.update };
     const [next, params, enqueued] = resolved(exec, scope, snapshot, call);
     snapshot = next;
-    if (exec.retryResolve !== undefined) run.retries.push({ action: exec, params });
+    if (exec.retryResolve !== undefined) run.retries?.push({ action: exec, params });
     if (exec.execute !== undefined) {
       const bound = exec.execute.bind(null, scope, params);
       scope.actionExecutor({ type: exec.type, info, params, exec: bound } as Executable);

@@ -22,8 +22,8 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
-import { compiled } from '../../machines/xstate/chart.ts';
 import { indexTimers, observeSystem, type UnrootedEvent } from '../../machines/xstate/internals.ts';
+import { withActors } from '../../machines/xstate/with-actors.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
@@ -98,22 +98,22 @@ export function createRoot(ports: RootPorts): RootRef {
   const { listItems } = actors;
   // Do not share the functions that copy contexts: one for all charts becomes megamorphic.
   const refresh = stoppingChildren(
-    compiled(refreshMachine, { listItems }, (context, changed) => ({ ...context, ...changed })),
+    withActors(refreshMachine, { listItems }, (context, changed) => ({ ...context, ...changed })),
   );
   const session = stoppingChildren(
-    compiled(sessionMachine, { ...actors, refresh }, (context, changed) => ({
+    withActors(sessionMachine, { ...actors, refresh }, (context, changed) => ({
       ...context,
       ...changed,
     })),
   );
   const server = stoppingChildren(
-    compiled(serverMachine, { session }, (context, changed) => ({ ...context, ...changed })),
+    withActors(serverMachine, { session }, (context, changed) => ({ ...context, ...changed })),
   );
   const slots = stoppingChildren(
-    compiled(slotsMachine, {}, (context, changed) => ({ ...context, ...changed })),
+    withActors(slotsMachine, {}, (context, changed) => ({ ...context, ...changed })),
   );
   const troupe = stoppingChildren(
-    compiled(troupeMachine, { server, slots, settingsSource }, (context, changed) => ({
+    withActors(troupeMachine, { server, slots, settingsSource }, (context, changed) => ({
       ...context,
       ...changed,
     })),

@@ -18,6 +18,7 @@ import {
   type SlotsInput,
   slotsMachine,
 } from '../../machines/slots.ts';
+import { withActors } from '../../machines/xstate/with-actors.ts';
 import type { SlotCounts } from '../../src/domain/settings.ts';
 import { type ExploredStep, explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
@@ -338,7 +339,7 @@ function brokerStory(input: Partial<SlotsInput> = {}) {
   const granted: { readonly actorId: string; readonly at: number }[] = [];
   const root = setup({
     types: { events: {} as SlotsGranted },
-    actors: { slots: slotsMachine },
+    actors: { slots: withActors(slotsMachine) },
     actions: {
       note: ({ event: { actorIds } }) => {
         for (const actorId of actorIds) granted.push({ actorId, at: clock.now() });

@@ -19,6 +19,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts';
+import { withActors } from '../../machines/xstate/with-actors.ts';
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
 import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
@@ -177,20 +178,14 @@ function createRootActor(
     watched: { of: () => [], changed: () => {} },
   };
   const actors = sessions.createActors(ports);
-  const refresh = refreshMachine.provide({ actors: { listItems: actors.listItems } });
-  const machine = troupeMachine.provide({
-    actors: {
-      slots: stoppingChildren(slots),
-      server: stoppingChildren(
-        server.provide({
-          actors: {
-            session: stoppingChildren(session.provide({ actors: { ...actors, refresh } })),
-          },
-        }),
-      ),
-      handover,
-      settingsSource: fromEventObservable<SettingsFact, SettingsInput>(() => NEVER),
-    },
+  const { listItems } = actors;
+  const refresh = withActors(refreshMachine, { listItems });
+  const sessionActor = stoppingChildren(withActors(session, { ...actors, refresh }));
+  const machine = withActors(troupeMachine, {
+    slots: stoppingChildren(withActors(slots)),
+    server: stoppingChildren(withActors(server, { session: sessionActor })),
+    handover,
+    settingsSource: fromEventObservable<SettingsFact, SettingsInput>(() => NEVER),
   });
   const input = {
     seed: 1,

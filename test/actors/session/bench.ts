@@ -10,6 +10,7 @@ import { createSessionActors, type SessionActors } from '../../../actors/session
 import type { SessionPorts } from '../../../actors/session/ports.ts';
 import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
+import { withActors } from '../../../machines/xstate/with-actors.ts';
 import type { SideLists } from '../../../src/domain/catalog.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
@@ -247,11 +248,9 @@ class Recorder implements Bench {
   }
 
   prepare(actors: SessionActors, options: BenchOptions): void {
-    const session = sessionMachine.provide({
-      actors: {
-        ...actors,
-        refresh: refreshMachine.provide({ actors: { listItems: actors.listItems } }),
-      },
+    const session = withActors(sessionMachine, {
+      ...actors,
+      refresh: withActors(refreshMachine, { listItems: actors.listItems }),
     });
     const { policy: overrides = {} } = options;
     const input = {

@@ -5,6 +5,7 @@ import { createActor, createMachine } from 'xstate';
 import { createSessionActors, type SessionIo } from '../../../actors/session/leaf-actors.ts';
 import { refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
+import { withActors } from '../../../machines/xstate/with-actors.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import {
   connected,
@@ -33,8 +34,8 @@ function run(broken: Partial<SessionIo>) {
   };
   const leaves = createSessionActors(() => io);
   const { listItems } = leaves;
-  const refresh = refreshMachine.provide({ actors: { listItems } });
-  const src = sessionMachine.provide({ actors: { ...leaves, refresh } });
+  const refresh = withActors(refreshMachine, { listItems });
+  const src = withActors(sessionMachine, { ...leaves, refresh });
   const server = createActor(
     createMachine({ invoke: { id: 'session', src, input: smallSession(), onDone: {} } }),
     { clock },

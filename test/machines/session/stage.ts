@@ -13,6 +13,7 @@ import {
 import { type RefreshContext, refreshMachine } from '../../../machines/session/list-refresh.ts';
 import { type SessionContext, sessionMachine } from '../../../machines/session/session.ts';
 import { parentOf } from '../../../machines/xstate/internals.ts';
+import { withActors } from '../../../machines/xstate/with-actors.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type {
   CloseOutcome,
@@ -126,24 +127,22 @@ function createServer(
   ends: SessionEnd[],
 ) {
   const listItems = leaves.step<ListOutcome, SessionId & { readonly list: ListName }>('list');
-  const session = sessionMachine.provide({
-    actors: {
-      wire: leaves.wire(),
-      resolveTarget: leaves.step<ResolveOutcome, SessionId>(),
-      launchProcess: leaves.step<LaunchOutcome, SessionId & { readonly isSecond: boolean }>(
-        'isSecond',
-      ),
-      connectClient: leaves.step<
-        ConnectOutcome,
-        SessionId & { readonly handshake: 'negotiated' | 'old' | 'overSse' }
-      >('handshake'),
-      listItems,
-      refresh: refreshMachine.provide({ actors: { listItems } }),
-      closeConnection: leaves.step<
-        CloseOutcome,
-        SessionId & { readonly how: 'orderly' | 'lost' | 'draining' }
-      >('how'),
-    },
+  const session = withActors(sessionMachine, {
+    wire: leaves.wire(),
+    resolveTarget: leaves.step<ResolveOutcome, SessionId>(),
+    launchProcess: leaves.step<LaunchOutcome, SessionId & { readonly isSecond: boolean }>(
+      'isSecond',
+    ),
+    connectClient: leaves.step<
+      ConnectOutcome,
+      SessionId & { readonly handshake: 'negotiated' | 'old' | 'overSse' }
+    >('handshake'),
+    listItems,
+    refresh: withActors(refreshMachine, { listItems }),
+    closeConnection: leaves.step<
+      CloseOutcome,
+      SessionId & { readonly how: 'orderly' | 'lost' | 'draining' }
+    >('how'),
   });
   return createMachine({
     id: 'server',

@@ -23,9 +23,11 @@ import {
 } from 'xstate';
 import { compiled } from '../../../machines/xstate/chart.ts';
 import { createInertScope } from '../../../machines/xstate/internals.ts';
+import { withActors } from '../../../machines/xstate/with-actors.ts';
 import { GroupedMap } from '../../../src/policies/grouped-map.ts';
 
 import { comparing } from './comparing.ts';
+import { withActors as withOwnSteps } from './own-steps.ts';
 
 const eventTypes = ['a', 'a.b', 'ab', 'boom', 'xstate.error.actor.other'] as const;
 
@@ -394,6 +396,11 @@ describe('a compiled chart', () => {
     const chart = compiled(sampleChart({ id: 'chart', always: { guard: 'nowhere' } }));
     expect(runOf(chart, []).errors).toEqual(['Error: Chart chart has no guard nowhere.']);
   });
+});
+
+it("charts run on XState's own steps in the second run of the suite, otherwise on cached ones", () => {
+  const isSecondRun = process.env['MODE'] === 'xstate-production';
+  expect(withActors).toBe(isSecondRun ? withOwnSteps : compiled);
 });
 
 it('a comparison notices a difference in a map, in another field and in an effect', () => {
