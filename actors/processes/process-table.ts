@@ -106,14 +106,6 @@ export function isAlive({ pid, start }: ProcessIdentity): boolean {
   return entry?.start === start && entry.isRunning;
 }
 
-/**
- * Returns the ids of all processes; none when the table cannot be read, for example with too many
- * open files.
- */
-function listProcesses(): readonly number[] {
-  return idsIn('/proc');
-}
-
 function idsIn(folder: string): readonly number[] {
   try {
     return readdirSync(folder).map(Number).filter(Number.isInteger);
@@ -200,7 +192,8 @@ export function createScan<Found>(
 
 async function scanAll<Found>(read: (pid: number) => Found | undefined): Promise<readonly Found[]> {
   const found: Found[] = [];
-  const pids = listProcesses();
+  // Empty when the table cannot be read, for example with too many open files.
+  const pids = idsIn('/proc');
   for (let from = 0; from < pids.length; from += processesPerStep) {
     if (from > 0) await nextTurn();
     for (const pid of pids.slice(from, from + processesPerStep)) {

@@ -61,10 +61,6 @@ const limits: Readonly<Record<LockKind, LockLimits>> = {
   save: { longestHeldMs: 12_000, patienceMs: 15_000 },
 };
 
-function credentialFolder(stateDir: string): string {
-  return path.join(stateDir, 'credentials');
-}
-
 export function createCredentialFiles(ports: CredentialFilesPorts): CredentialRecords {
   return new Files(ports);
 }
@@ -86,7 +82,7 @@ class Files implements CredentialRecords {
 
   constructor(ports: CredentialFilesPorts) {
     this.#ports = ports;
-    this.#folder = credentialFolder(ports.stateDir);
+    this.#folder = path.join(ports.stateDir, 'credentials');
   }
 
   async read(key: string): Promise<CredentialRecord | undefined> {

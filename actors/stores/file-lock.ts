@@ -191,14 +191,10 @@ function isOfHere({ host, boot, namespace }: ProcessPlace): boolean {
 async function found(lock: string): Promise<FoundLock | undefined> {
   try {
     const { mtimeMs, ino } = await stat(lock);
-    const holder = holderIn(await readFile(lock, 'utf8'));
+    const holder = holderSchema.safeParse(parsedJson(await readFile(lock, 'utf8'))).data;
     if (holder === undefined) return { token: `${ino}-${Math.trunc(mtimeMs)}`, madeAt: mtimeMs };
     return { token: holder.token, madeAt: mtimeMs, holder };
   } catch {
     return undefined;
   }
-}
-
-function holderIn(content: string): Holder | undefined {
-  return holderSchema.safeParse(parsedJson(content)).data;
 }

@@ -207,16 +207,13 @@ function sideOf(
 function stepsIn(source: InspectionSource, lane: string): readonly ComparedStep[] {
   const lanes = new Lanes();
   for (const actor of source.picture(source.first - 1)?.actors ?? []) lanes.begin(actor);
-  return recordsIn(source).flatMap((record) =>
+  const records = source.records(source.first, source.last - source.first + 1);
+  return records.flatMap((record) =>
     lanes
       .stepsOf(record)
       .filter((step) => step.lane === lane)
       .map(({ text }) => ({ n: record.n, t: record.t, text })),
   );
-}
-
-function recordsIn(source: InspectionSource): readonly InspectionRecord[] {
-  return source.records(source.first, source.last - source.first + 1);
 }
 
 interface Lane {

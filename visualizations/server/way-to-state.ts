@@ -89,7 +89,9 @@ function wayOf(
 ): Pick<WayView, 'steps' | 'test' | 'unrepeatable'> {
   const { actor, from, t } = start.view();
   const steps = stepsIn(end.records, actor, t);
-  const unrepeatable = steps.map(({ type }) => type).filter((type) => !isRepeatable(type));
+  const unrepeatable = steps
+    .map(({ type }) => type)
+    .filter((type) => !hasStep(type) && !isAutomatic(type));
   // Otherwise, it is an end of a session that a test cannot repeat.
   if (range === 'all' && unrepeatable.length === 0) unrepeatable.push('xstate.done.actor.session');
   const whole = continued(source, from, settled(end));
@@ -111,11 +113,6 @@ function isState(path: string): boolean {
     node = node !== undefined && Object.hasOwn(node.states, part) ? node.states[part] : undefined;
   }
   return node !== undefined;
-}
-
-/** Whether a test repeats an event, or it follows from others. */
-function isRepeatable(type: string): boolean {
-  return hasStep(type) || isAutomatic(type);
 }
 
 class WaySearch {

@@ -56,7 +56,9 @@ export function createLiveness(
       if (client.getProtocolEra() === 'modern') await client.discover();
       else await client.ping();
     } catch (error) {
-      if (!isAnswer(error) && !wasHeard) return lose(error);
+      // Any response, even "method not found" or "too many requests", proves that the server is alive.
+      if (statusOf(error) !== tooManyRequests && !isRpcAnswer(error) && !wasHeard)
+        return lose(error);
     }
     calm();
     if (state === 'asking') state = 'idle';
@@ -85,12 +87,4 @@ export function createLiveness(
     },
     stop,
   };
-}
-
-/**
- * Returns whether the error is a response; even "method not found" or "too many requests" proves
- * that the server is alive.
- */
-function isAnswer(error: unknown): boolean {
-  return statusOf(error) === tooManyRequests || isRpcAnswer(error);
 }

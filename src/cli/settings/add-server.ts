@@ -173,7 +173,7 @@ function entryOf(words: readonly string[], flags: AddFlags): Entry {
       `${quotedWord(first)} is neither a command nor a URL that begins with http://, https://, ws:// or wss://; write ${printableLine(meant, 200)}`,
     );
   if (header !== undefined) throw usageError('--header is for URLs; use --env with a command');
-  if (hasLoginFlags(flags))
+  if (Object.keys(loginKeysOf(flags)).length > 0)
     throw usageError('--account and --oauth-… are for URLs; a command gets its token by --env');
   return defined({
     type,
@@ -231,11 +231,6 @@ function loginKeysOf(flags: LoginFlags): Partial<LoginKeys> {
     scopes: oauthScope,
   });
   return defined({ account, oauth: Object.keys(oauth).length === 0 ? undefined : oauth });
-}
-
-/** Returns whether any of these flags was given. */
-function hasLoginFlags(flags: LoginFlags): boolean {
-  return Object.keys(loginKeysOf(flags)).length > 0;
 }
 
 function referenceTo(variable: string): string {

@@ -212,7 +212,8 @@ function ofNode(words: readonly string[]): readonly Reads[] {
   const modules = [...given(nodeSwitches.module), ...code.flatMap(loadedBy)];
   const isComputed = code.some((text) => loads.test(text.replace(loadsNamed, '')));
   const script = words.findIndex(
-    (word, index) => (at === -1 || index <= at) && scriptPrograms.has(fileOf(word)),
+    (word, index) =>
+      (at === -1 || index <= at) && scriptPrograms.has(word.replace(/^.*[/\\]/su, '')),
   );
   return [
     ...ofModules(modules),
@@ -240,10 +241,6 @@ function ofModules(named: readonly string[]): readonly Reads[] {
     .flatMap((name) => ['', '.js', '/package.json'].map((end) => `node_modules/${name}${end}`));
   const upward = [...places, ...files.typeScript, 'package.json'];
   return [{ upward, manifestKeys: manifestKeys.modules }];
-}
-
-function fileOf(place = ''): string {
-  return place.replace(/^.*[/\\]/su, '');
 }
 
 function ofUv(words: readonly string[]): readonly Reads[] {

@@ -96,14 +96,10 @@ function textFault(field: TextField, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a text';
   const { minLength, maxLength = maxTextLength, format } = field;
   // The limits count code points.
-  const fault = boundsFault(lengthOf(value), minLength, maxLength, ' characters');
+  const fault = boundsFault(Array.from(value).length, minLength, maxLength, ' characters');
   if (fault !== undefined || format === undefined) return fault;
   const [isOfFormat, words] = formats[format];
   return isOfFormat(value) ? undefined : `must be ${words}`;
-}
-
-function lengthOf(text: string): number {
-  return Array.from(text).length;
 }
 
 function choicesFault({ choices, ...field }: ChoicesField, value: unknown): string | undefined {

@@ -180,13 +180,11 @@ const reasonFields = ['err', 'error', 'exception', 'cause', 'reason'];
 
 /** The message of the error in a record, and of its deepest cause. */
 function reasonIn(record: Readonly<Record<string, unknown>>): string | undefined {
-  const thrown = reasonFields.map((field) => record[field]).find(isReason);
+  const thrown = reasonFields
+    .map((field) => record[field])
+    .find((value) => typeof value === 'string' || isRecord(value));
   if (typeof thrown === 'string') return thrown.split('\n')[0];
   if (!isRecord(thrown)) return undefined;
   const message = typeof thrown['message'] === 'string' ? thrown['message'] : undefined;
   return reasonIn(thrown) ?? message;
-}
-
-function isReason(value: unknown): boolean {
-  return typeof value === 'string' || isRecord(value);
 }

@@ -50,12 +50,10 @@ const challengeKey = 'mcp/www_authenticate';
 export function loginChallenge({ isError, _meta: meta }: ToolResult): string | undefined {
   if (isError !== true || typeof meta !== 'object' || meta === null) return undefined;
   if (!Object.hasOwn(meta, challengeKey)) return undefined;
-  const challenges = [meta[challengeKey]].flat().filter(isText);
+  const challenges = [meta[challengeKey]]
+    .flat()
+    .filter((value) => typeof value === 'string' && value.trim() !== '');
   return challenges.length === 0 ? undefined : challenges.join(', ');
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.trim() !== '';
 }
 
 type Block = ToolResult['content'][number];
