@@ -198,7 +198,8 @@ function optionOf({ flags, description, choices, preset, parse }: FlagDefinition
     try {
       return parse(text, previous as never);
     } catch (error) {
-      throw error instanceof TroupeError ? new InvalidArgumentError(error.message) : error;
+      const isUsage = error instanceof TroupeError && error.code === 'USAGE';
+      throw isUsage ? new InvalidArgumentError(error.message) : error;
     }
   });
 }

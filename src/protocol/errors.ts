@@ -31,7 +31,7 @@ export function isUnexpected(error: unknown): boolean {
   return error instanceof ProtocolFault && error.code === unexpectedContent;
 }
 
-/** What a refused HTTP request was answered with. */
+/** The response to a refused HTTP request. */
 export interface RefusalDetails {
   readonly status: number;
   readonly statusText?: string | undefined;

@@ -217,7 +217,7 @@ export function oldFault(hasClosed: boolean): ProtocolFault {
 
 export function eraFault(why: string, what = 'failed', cause?: unknown): ProtocolFault {
   const message = `Version negotiation ${what}: ${why}`;
-  return new ProtocolFault('ERA_NEGOTIATION_FAILED', message, { cause });
+  return new ProtocolFault('ERA_NEGOTIATION_FAILED', message, cause === undefined ? {} : { cause });
 }
 
 function probeFault(error: unknown): ProtocolFault {

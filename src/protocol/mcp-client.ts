@@ -1,7 +1,7 @@
 /**
  * The client side of MCP over one connection, in both protocol eras: the handshake, requests and
- * their responses, subscriptions, and what the server sends by itself. Calls are sent by `call.ts`,
- * and questions of older servers are answered by `question-wire.ts`; both get their messages before
+ * their responses, subscriptions, and what the server sends by itself. Callers' requests are sent by
+ * `requests.ts`, and the session answers questions of older servers; both get their messages before
  * this client does.
  *
  * It replaces the SDK's client, which takes 57 ms of CPU time to load and parses every message with
@@ -35,7 +35,7 @@ import {
   withoutType,
 } from './handshake.ts';
 import { metaKeys } from './meta.ts';
-import { methods, type ParamsOf } from './methods.ts';
+import { methods, type OwnRequest, type ParamsOf } from './methods.ts';
 import { takeRequestId } from './requests.ts';
 import { methodNotFound, RpcError } from './rpc-codes.ts';
 
@@ -178,7 +178,7 @@ export class Client {
   }
 
   /** Sends a request. Rejects as soon as the signal is aborted; the server is then notified. */
-  request<Key extends keyof ParamsOf>(
+  request<Key extends OwnRequest>(
     key: Key,
     params: ParamsOf[Key],
     options: RequestOptions = {},

@@ -1,14 +1,14 @@
 /**
- * Every message of MCP that we send, take or pass on, and the only place that spells their names.
+ * The messages of MCP that we send, take or pass on, with what the specification says of each. It is
+ * the only place that spells their names. Those of tasks are left out: we ask for none.
  *
- * Rules that the rest of the code reads from this table, instead of stating them again:
- *
- * 1. A message is sent only in an era that has it: `eras`.
- * 2. A request goes only to a side that declared its capability: `capability`.
- * 3. Only what is `repeatable` may be sent again without asking the caller: it changes nothing.
+ * 1. A message exists in some eras only: `eras`.
+ * 2. A request needs a capability of the side that it is sent to: `capability`.
+ * 3. What our client sends by itself must be `repeatable`, because it sends it again after a loss; the
+ *    type of {@link OwnRequest} holds it to that. The policy decides about calls.
  * 4. Over HTTP, a modern request names its target in a header: `target` is the parameter.
  *
- * The parameters that we send are in {@link ParamsOf}; `results.ts` reads the results.
+ * The parameters of requests that we send are in {@link ParamsOf}; `results.ts` reads the results.
  */
 
 import type { LogLevel } from '../domain/log-level.ts';
@@ -21,17 +21,17 @@ export interface Method {
   readonly kind: 'request' | 'notification';
   /** Which side sends it. */
   readonly from: 'client' | 'server' | 'both';
-  /** Modern servers ask their questions inside results, so those are no messages of that era. */
+  /** Modern servers ask their questions inside results, so their era has no messages for them. */
   readonly eras: readonly Era[];
-  /** What the receiving side must have declared; absent if nothing. */
+  /** The capability that the receiving side must have declared; absent if it needs none. */
   readonly capability?: string;
-  /** Whether a request may be sent twice, because it changes nothing. */
+  /** Whether sending it again has no further effect. */
   readonly repeatable?: true;
   /** The parameter with the name or address that the request is about. */
   readonly target?: 'name' | 'uri';
   /** The field of a page with the items of a list. */
   readonly items?: string;
-  /** Whether a modern server may ask questions before it answers, and a client be asked through us. */
+  /** Whether a modern server may answer with questions first. */
   readonly mayAsk?: true;
 }
 
@@ -99,8 +99,8 @@ export const methods = {
   listPrompts: list('prompts/list', 'prompts', 'prompts'),
 
   // What a client wants to hear of, and hears.
-  subscribe: watching('resources/subscribe', 'resources'),
-  unsubscribe: watching('resources/unsubscribe', 'resources'),
+  subscribe: watching('resources/subscribe', 'resources.subscribe'),
+  unsubscribe: watching('resources/unsubscribe', 'resources.subscribe'),
   setLogLevel: watching('logging/setLevel', 'logging'),
   listen: request('subscriptions/listen', { from: 'client', eras: modern, repeatable: true }),
   listening: notification('notifications/subscriptions/acknowledged', 'server', modern),
@@ -136,7 +136,7 @@ function question<const Name extends string>(name: Name, capability: string) {
   return request(name, { from: 'server', eras: legacy, capability });
 }
 
-//** The parameters of the requests that a client of ours sends by itself. */
+/** The parameters of the requests that our client sends by itself. */
 export interface ParamsOf {
   readonly discover: object;
   readonly ping: object;
@@ -154,6 +154,13 @@ type Page = {
   readonly cursor?: string;
 };
 
+/** A request that our client sends by itself. */
+export type OwnRequest = {
+  [Key in keyof ParamsOf]: (typeof methods)[Key] extends { readonly repeatable: true }
+    ? Key
+    : never;
+}[keyof ParamsOf];
+
 /** The requests that callers of ours make. */
 export type CallKind = 'callTool' | 'readResource' | 'getPrompt' | 'complete';
 
@@ -161,7 +168,7 @@ const named: ReadonlyMap<string, Method> = new Map(
   Object.values(methods).map((method) => [method.name, method]),
 );
 
-/** Returns what is known of a message by its name; undefined for what is no message of ours. */
+/** Returns the method of this name; undefined for an unknown name. */
 export function methodNamed(name: string): Method | undefined {
   return named.get(name);
 }

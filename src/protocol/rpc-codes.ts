@@ -12,7 +12,7 @@ export const serverError = -32_000;
 // MCP.
 /** The user rejected what a server asked a model for. */
 export const rejected = -1;
-/** The session of a request is unknown. Version 1 of the SDK answers it; it has other uses too. */
+/** The session of a request is unknown. Version 1 of the SDK returns it; it has other uses too. */
 export const sessionNotFound = -32_001;
 /** The other side lacks a capability; the error's data names it. Since 2026-07-28. */
 export const missingCapability = -32_021;

@@ -91,7 +91,7 @@ export function readMembers(
 
 const jsonc = { allowTrailingComma: true } as const;
 
-/** Thrown for the text that the reader of whole texts decides about; not an error. */
+/** Thrown for text that only the parser of whole texts handles; not an error. */
 const unusual = new Error('unusual');
 
 const code = {

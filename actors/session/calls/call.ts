@@ -209,6 +209,7 @@ export class Caller implements Pick<SessionHandle, 'profile' | 'callTool' | 'req
       if (!this.#isModern) return this.#read(read, outgoing, withoutType(result));
       // Otherwise it asks before it goes on, or the server does what is not supported.
       request.isAnswered = (result['resultType'] ?? 'complete') === 'complete';
+      // A completion may ask too, although the specification has no questions for it.
       const answer = completed(methods[outgoing.kind].name, result, true);
       return request.isAnswered
         ? this.#read(read, outgoing, answer)

@@ -208,7 +208,7 @@ function notGiven(what: string): RpcError {
   return unanswered(`It wants ${what} first, which was not given`);
 }
 
-/** The error that a server may answer itself when it lacks what it asks for; the request did not run. */
+/** Uses the code of a required visit, so that both are reported as `inputRequired`. */
 function unanswered(message: string): RpcError {
   return new RpcError({ code: urlRequired, message });
 }

@@ -396,10 +396,10 @@ export class StdioTransport extends Connection implements LineListeners {
 
   #awaitExit(message: string): void {
     if (this.isOver || this.#isClosing || this.#exit !== undefined) return;
-    // Without a process, the error of its start says all.
+    // Without a process, the spawn error explains it.
     if (this.pid === undefined) return;
     this.setup.events.broke();
-    // After a pause of the event loop, timers run before an exit is heard.
+    // After a pause of the event loop, timers run before the exit event.
     this.#after(exitGraceMs, () =>
       setImmediate(() => {
         if (this.#exit === undefined) this.lose({ code: 'CONNECTION_CLOSED', message });

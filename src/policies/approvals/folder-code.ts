@@ -4,7 +4,6 @@
  * shell, a `node_modules` with another `good`, or a `python -m` module of that name.
  */
 
-import { isBuiltin } from 'node:module';
 import { isRecord } from '../../domain/data/is-record.ts';
 import { parsedJson } from '../../domain/data/parsed-json.ts';
 import { programOf } from './package-runner.ts';
@@ -208,33 +207,37 @@ function ofNode(words: readonly string[]): readonly Reads[] {
       const found = kind.exec(word);
       return found === null ? [] : (found[1] ?? words[index + 1] ?? '');
     });
-  const code = given(nodeSwitches.code).filter((text) => loads.test(text));
-  const modules = [...given(nodeSwitches.module), ...code.flatMap(loadedBy)];
-  const isComputed = code.some((text) => loads.test(text.replace(loadsNamed, '')));
+  const code = given(nodeSwitches.code).filter((text) => loads.test(text.replace(ownLoads, '')));
+  const modules = [...given(nodeSwitches.module), ...code.flatMap(quotedIn)];
   const script = words.findIndex(
     (word, index) =>
       (at === -1 || index <= at) && scriptPrograms.has(word.replace(/^.*[/\\]/su, '')),
   );
   return [
     ...ofModules(modules),
-    ...(isComputed ? [{ upward: ['node_modules'] }] : []),
+    ...(code.length > 0 ? [{ upward: ['node_modules'] }] : []),
     ...given(nodeSwitches.variables).map((file) => ({ here: [file] })),
     ...(own.some((word) => /^--run(?:=|$)/u.test(word)) ? ofPackages(files.npm, [], true) : []),
     ...(script === -1 ? [] : readsAt(words.slice(script))),
   ];
 }
 
-const loads = /\b(?:require|import)\b/u;
-/** A load that names its module, unlike `require(name)`. */
-const loadsNamed =
-  /\b(?:require\s*\(|import(?:\s*\(|\b[^;'"`()]*))\s*(['"`])([^'"`$]*)\1(?=\s*(?:[);]|$))/gmu;
+const loads = /\b(?:require|import|createRequire|getBuiltinModule)\b/u;
+/** Those of Node's own modules that run no other code. */
+const ownModules =
+  '(?:node:)?(?:assert|buffer|console|crypto|dns|events|fs|https?|net|os|path|querystring|readline|stream|string_decoder|timers|tls|url|util|zlib)(?:/promises)?';
+const ownName = `(?:'${ownModules}'|"${ownModules}")`;
+/** Loads of these, with their names written out. */
+const ownLoads = new RegExp(
+  String.raw`\b(?:require|import)\s*\(\s*${ownName}\s*\)|\bimport\s+(?:[\w*{}\s,]{1,400}\sfrom\s*)?${ownName}`,
+  'gu',
+);
 
-function loadedBy(code: string): readonly string[] {
-  return [...code.matchAll(loadsNamed)].flatMap((found) => found.slice(2));
+function quotedIn(code: string): readonly string[] {
+  return [...code.matchAll(/['"`]([^'"`]+)['"`]/gu)].map(([, text = '']) => text);
 }
 
-function ofModules(named: readonly string[]): readonly Reads[] {
-  const modules = named.filter((name) => !isBuiltin(name));
+function ofModules(modules: readonly string[]): readonly Reads[] {
   if (!modules.some((name) => /^[#@\w](?!\w*:)/u.test(name))) return [];
   const places = modules
     .flatMap((name) => /^(?:@[\w.~-]+\/)?\w[\w.~-]*(?![\w.~:-])/u.exec(name)?.[0] ?? [])

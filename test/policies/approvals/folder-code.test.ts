@@ -51,8 +51,7 @@ describe('a package runner', () => {
     ['node --unhandled-rejections strict --import good /server.js', 'node_modules/good'],
     ['node --env-file=.env /server.js', '.env'],
     ['node --env-file-if-exists sub/.env /server.js', 'sub/.env'],
-    ['node --eval=require("good")', 'node_modules/good'],
-    ['node --eval=require(name)', 'node_modules'],
+    ['node --eval=require("good")', 'node_modules', 'node_modules/good'],
     ['nodejs -r good /server.js', 'node_modules/good'],
     ['pyw -m good', 'good.py'],
     ['docker --tlscacert ca.pem compose up', 'compose.yaml'],
@@ -101,17 +100,40 @@ describe('a package runner', () => {
     expect(all(line)).toContain('.npmrc');
   });
 
+  it.each([
+    "require('fs')",
+    'import { a } from "fs"\nimport * as b from "node:path"; import("fs/promises"); import "node:os"',
+    'const { a } = require("node:fs"); a(file, "utf8"); require ( "util" ).inspect()',
+  ])('does not decide what Node loads of its own: %s', (text) => {
+    expect(folderReadsOf('node', ['-e', text])).toBeUndefined();
+  });
+
+  it.each([
+    'require(name)',
+    'require("fs"\n+"-x")',
+    'require("fs" || name)',
+    'import(`fs`)',
+    '/* import */ const r = require, f = "fs"; r("good")',
+    'require("\\u0067ood")',
+    'require("module").createRequire("/x/")("good")',
+    'import("node:module").then((m) => m.createRequire("/x/")("good"))',
+    'process.getBuiltinModule("module").createRequire("/x/")("good")',
+    'const m = "#a"; require(m)',
+    'require("good", 1)',
+    'require("child_process").fork("good")',
+    'require.resolve("fs")',
+  ])('decides what Node may load: %s', (text) => {
+    const upward = folderReadsOf('node', ['-e', text])?.upward;
+    expect(upward).toContain('node_modules');
+    if (/["#](?:good|#?a)"/u.test(text)) expect(upward).toContain('package.json');
+  });
+
   it('is found in code and in options that Node gets as text', () => {
     const code = 'const a = require("good"); import(`@my/other`)';
-    const expected = ['node_modules/good', 'node_modules/@my/other/package.json'];
+    const expected = ['node_modules', 'node_modules/good', 'node_modules/@my/other/package.json'];
     const readBy = (text: string, word = '-e') => folderReadsOf('node', [word, text])?.upward ?? [];
     for (const word of ['-e', '-pe', '--print'])
       expect(readBy(code, word)).toEqual(expect.arrayContaining(expected));
-    expect(readBy(code)).not.toContain('node_modules');
-    const own = 'import { a } from "fs"\nimport("fs"); require("node:fs").read(file, "utf8")';
-    expect(readBy(own)).toEqual([]);
-    for (const computed of ['other', '"go" + "od"', '"good" || other', '`${other}`'])
-      expect(readBy(`require(${computed})`)).toContain('node_modules');
     const options = (text: string) =>
       folderReadsOf('/bin/server', ['x'], { NODE_OPTIONS: text })?.upward ?? [];
     for (const text of ['-r good', '--no-warnings --require "good"', '"--import=good"'])

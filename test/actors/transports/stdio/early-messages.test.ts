@@ -78,7 +78,7 @@ describe('a process that could not be started', () => {
     await expect(missing.launch()).rejects.toMatchObject({ code: 'ENOENT' });
     // The pipes of the one end before those of the other.
     await new Promise<void>((resolve) => {
-      const closed = of('sh', ['-c', 'exec 1>&-; cat'], () => {
+      const closed = of('sh', ['-c', 'exec 1>&-; read line'], () => {
         closed.dispose();
         resolve();
       });
