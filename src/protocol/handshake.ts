@@ -11,7 +11,13 @@ import type { ServerProfile } from '../domain/session.ts';
 import { isUnexpected, ProtocolFault, RefusedError } from './errors.ts';
 import { metaKeys } from './meta.ts';
 import { methods } from './methods.ts';
-import { methodNotFound, RpcError, type RpcErrorBody, unsupportedVersion } from './rpc-codes.ts';
+import {
+  methodNotFound,
+  RpcError,
+  type RpcErrorBody,
+  rpcErrorIn,
+  unsupportedVersion,
+} from './rpc-codes.ts';
 
 export type Answered = Readonly<Record<string, unknown>>;
 
@@ -190,18 +196,6 @@ function eraOfStatus(error: RefusedError): EraFound {
   if (status === 429) throw error;
   const answer = rpcErrorIn(data.text);
   return answer === undefined ? { era: 'legacy' } : eraOfRefusal(answer);
-}
-
-function rpcErrorIn(body = ''): RpcErrorBody | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    const error = isRecord(parsed) ? parsed['error'] : undefined;
-    if (!isRecord(error) || typeof error['code'] !== 'number') return undefined;
-    const { code, message, data } = error;
-    return { code, message: typeof message === 'string' ? message : '', data };
-  } catch {
-    return undefined;
-  }
 }
 
 /** A server whose settings say that it is modern turned out to be an older one. */

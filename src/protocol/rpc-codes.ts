@@ -1,5 +1,7 @@
 /** JSON-RPC errors: the codes that we send or recognize, and what MCP adds to them. */
 
+import { isRecord } from '../domain/data/is-record.ts';
+
 // JSON-RPC 2.0.
 export const parseError = -32_700;
 export const invalidRequest = -32_600;
@@ -38,5 +40,18 @@ export class RpcError extends Error implements RpcErrorBody {
     super(message);
     this.code = code;
     this.data = data;
+  }
+}
+
+/** Reads the JSON-RPC error in the body of an HTTP response; undefined if it holds none. */
+export function rpcErrorIn(body = ''): RpcErrorBody | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const error = isRecord(parsed) ? parsed['error'] : undefined;
+    if (!isRecord(error) || typeof error['code'] !== 'number') return undefined;
+    const { code, message, data } = error;
+    return { code, message: typeof message === 'string' ? message : '', data };
+  } catch {
+    return undefined;
   }
 }

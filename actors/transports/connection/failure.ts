@@ -8,6 +8,7 @@ import { isRecord } from '../../../src/domain/data/is-record.ts';
 import type { FailureCause } from '../../../src/domain/failure.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { badResponse, resultTooLarge, streamLost } from '../../../src/protocol/messages.ts';
+import { type RpcErrorBody, rpcErrorIn } from '../../../src/protocol/rpc-codes.ts';
 import { SettingError } from '../../values/target.ts';
 import type { Seen } from './connection.ts';
 
@@ -122,24 +123,16 @@ function rpcCodeOf(error: unknown): number | undefined {
   const answer = rpcErrorOf(error);
   if (answer !== undefined) return ownCodeOf(error) === undefined ? answer.code : undefined;
   // An HTTP error may carry a JSON-RPC error as its body.
-  const code = rpcErrorIn(bodyOf(error) ?? '')?.['code'];
-  return typeof code === 'number' ? code : undefined;
+  return smallErrorIn(bodyOf(error) ?? '')?.code;
 }
 
 function rpcWordsIn(body: string): string | undefined {
-  const message = rpcErrorIn(body)?.['message'];
-  return typeof message === 'string' && message !== '' ? message : undefined;
+  return smallErrorIn(body)?.message || undefined;
 }
 
-function rpcErrorIn(body: string): Record<string, unknown> | undefined {
-  if (!body.startsWith('{') || body.length > rpcBodyCharacters) return undefined;
-  try {
-    const answer: unknown = JSON.parse(body);
-    const rpcError = isRecord(answer) ? answer['error'] : undefined;
-    return isRecord(rpcError) && typeof rpcError['code'] === 'number' ? rpcError : undefined;
-  } catch {
-    return undefined;
-  }
+function smallErrorIn(body: string): RpcErrorBody | undefined {
+  const mayHold = body.startsWith('{') && body.length <= rpcBodyCharacters;
+  return mayHold ? rpcErrorIn(body) : undefined;
 }
 
 /** Reports where a request was sent and why it failed. */
