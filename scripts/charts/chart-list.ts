@@ -8,6 +8,7 @@ import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { throttleMachine } from '../../machines/throttle.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { PictureOptions } from './chart-view.ts';
@@ -60,6 +61,7 @@ export const charts: readonly ListedChart[] = [
   ),
   listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
+  listed(throttleMachine, ['throttle', 'A throttle of signals', 'throttle', 'throttle']),
 ];
 
 function listed(

@@ -5,7 +5,7 @@
 
 import type { Clock } from '../domain/clock.ts';
 import { redactWords } from '../policies/text/redact-words.ts';
-import { createThrottle, type Throttle } from './throttle.ts';
+import { createThrottle, type Throttle } from '../runtime/throttle.ts';
 
 const countEveryMs = 60_000;
 // Bounds clients that reconnect under a new name each time; well-behaved clients cause hardly one a day.

@@ -8,6 +8,7 @@ import type { Clock } from '../domain/clock.ts';
 import { isAtRest, isUsable } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { methods } from '../protocol/methods.ts';
+import { createThrottle, type Throttle } from '../runtime/throttle.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { waitOnce } from '../runtime/wait-once.ts';
 import { BackgroundTools } from './background-tools.ts';
@@ -22,7 +23,6 @@ import {
   identityOfOne,
   unknownIdentity,
 } from './server-info.ts';
-import { createThrottle, type Throttle } from './throttle.ts';
 import { createView, type View } from './view.ts';
 
 /** The lists for which clients get change notifications. */

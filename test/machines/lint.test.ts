@@ -6,6 +6,7 @@ import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { throttleMachine } from '../../machines/throttle.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import { pathOf, statesOf } from '../../src/testing/chart-parts.ts';
@@ -21,6 +22,7 @@ const charts = {
   authorizationMachine,
   permissionMachine,
   questionMachine,
+  throttleMachine,
 };
 // The root ends a handover with the first of its two servers that ends.
 const meant: Readonly<Record<string, readonly string[]>> = {

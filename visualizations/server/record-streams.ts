@@ -5,6 +5,8 @@
 
 import type { ServerResponse } from 'node:http';
 import type { InspectionSource } from '../../src/domain/host/inspection.ts';
+import { promptClock } from '../../src/runtime/real-clock.ts';
+import { createThrottle } from '../../src/runtime/throttle.ts';
 import { guardingHeaders } from './request-guard.ts';
 
 // One per page; enough for many windows, including those left open.
@@ -47,16 +49,8 @@ export class RecordStreams {
         send(records.map((it) => `id: ${it.n}\ndata: ${JSON.stringify(it)}\n\n`).join(''));
       }
     };
-    let gathering: NodeJS.Timeout | undefined;
-    const sendNew = (): void => {
-      gathering = undefined;
-      if (next > source.last) return;
-      gathering = setTimeout(sendNew, gatherMs).unref();
-      pump();
-    };
-    const unfollow = source.follow(() => {
-      if (gathering === undefined) sendNew();
-    });
+    const gathering = createThrottle(promptClock, gatherMs, pump);
+    const unfollow = source.follow(() => gathering.trigger());
     const beat = setInterval(() => {
       if (!isBlocked) send(': still here\n\n');
     }, heartbeatMs).unref();
@@ -67,7 +61,7 @@ export class RecordStreams {
     });
     response.on('close', () => {
       unfollow();
-      clearTimeout(gathering);
+      gathering.stop();
       clearInterval(beat);
       this.#open.delete(response);
     });

@@ -4,6 +4,7 @@ import type { Catalog } from '../../domain/catalog.ts';
 import { type LogLevel, logLevels } from '../../domain/log-level.ts';
 import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { createThrottle, type Throttle } from '../throttle.ts';
 import { OfferList } from './offer-list.ts';
 import { CatalogStore, type CatalogsPorts, EraStore } from './store.ts';
 import { StoredCatalogs } from './stored-catalogs.ts';
@@ -25,13 +26,16 @@ export class Catalogs {
   readonly #ports: CatalogsPorts;
   readonly #stored: StoredCatalogs;
   readonly #store: CatalogStore;
+  /** Starts the announcement that is scheduled; one after a pause is so only when it is due. */
+  readonly #throttle: Throttle;
   #isScheduled = false;
-  #announcedAt = Number.NEGATIVE_INFINITY;
-  #timer: unknown;
 
   constructor(ports: CatalogsPorts) {
     this.#ports = ports;
     const { parts, board, listeners } = ports;
+    this.#throttle = createThrottle(parts.clock, announcePauseMs, () =>
+      queueMicrotask(this.#announce),
+    );
     const store = new CatalogStore((server) => {
       board().refreshTools(server);
       this.invalidate();
@@ -80,19 +84,12 @@ export class Catalogs {
     this.offers.invalidate();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    const { parts, board } = this.#ports;
-    const { clock } = parts;
-    const restMs = this.#announcedAt + announcePauseMs - clock.now();
-    if (restMs > 0 && board().size > fewServers)
-      this.#timer = clock.setTimeout(this.#announce, restMs);
+    if (this.#ports.board().size > fewServers) this.#throttle.trigger();
     else queueMicrotask(this.#announce);
   }
 
   readonly #announce = (): void => {
-    const { clock } = this.#ports.parts;
-    clock.clearTimeout(this.#timer);
     this.#isScheduled = false;
-    this.#announcedAt = clock.now();
     this.tools.announce();
     this.offers.announce();
     this.#stored.prune();
@@ -118,6 +115,7 @@ export class Catalogs {
 
   /** Resolves once all catalogs are stored; returns undefined if none are stored. */
   close(): Promise<void> | undefined {
+    this.#throttle.stop();
     if (this.#isScheduled) this.#announce();
     return this.#stored.close();
   }

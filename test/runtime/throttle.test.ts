@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { createThrottle } from '../../src/gateway/throttle.ts';
+import { createThrottle } from '../../src/runtime/throttle.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 describe('the throttle', () => {
