@@ -168,6 +168,6 @@ export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './dom
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
 export type { ToolMatch } from './policies/tools/search.ts';
-export { createTroupe } from './runtime/assembly/embedded-troupe.ts';
+export { createTroupe } from './runtime/assembly/create-troupe.ts';
 export * from './runtime/catalog/tool-pair.ts';
 export type * from './runtime/troupe.ts';

@@ -2,16 +2,20 @@
 
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
-import type { ServerRecords } from './server-records.ts';
 import type { RootRef, StatusBoard } from './status/board.ts';
 import type { ProblemList } from './status/problems.ts';
+
+/** Adds lines of the troupe's own to servers' logs. */
+export interface Remarks {
+  readonly remark: (server: string, line: string) => void;
+}
 
 export interface SharedPorts {
   readonly parts: TroupeParts;
   readonly projectRoot: string;
   readonly problems: ProblemList;
   readonly listeners: Listeners;
-  readonly records: ServerRecords;
+  readonly records: Remarks;
   // Functions, because these are created later.
   readonly root: () => RootRef;
   readonly board: () => StatusBoard;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { EmbeddedServer } from '../../src/domain/host/embedded.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
 
 /** The failing servers, and what their failure's sentence has to say. */

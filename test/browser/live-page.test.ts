@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { controlHandler } from '../../src/cli/control/commands.ts';
 import { controlArgs } from '../../src/cli/control/schemas.ts';
 import { writeAddressFile } from '../../src/cli/run/address-file.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
 import type { Inspected } from '../../visualizations/server/inspector-api.ts';
 import { possibleActs } from '../../visualizations/server/possible-acts.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { inspectHere } from '../../src/cli/run/inspect-here.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../support/issuer/settings.ts';
 import { expectReadableCharts } from './chart-reading.ts';

@@ -7,7 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { controlHandler } from '../../src/cli/control/commands.ts';
 import { controlArgs } from '../../src/cli/control/schemas.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import type { Inspected } from '../../visualizations/server/inspector-api.ts';
 import { possibleActs } from '../../visualizations/server/possible-acts.ts';
 import { show, startBrowser } from './page-harness.ts';

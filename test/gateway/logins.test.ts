@@ -7,7 +7,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import { startHttpGateway } from '../../src/gateway/http-gateway.ts';
 import { GatewayLogins } from '../../src/gateway/logins.ts';
 import type { Troupe } from '../../src/index.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import { deferred } from '../support/deferred.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';

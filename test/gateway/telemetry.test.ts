@@ -7,7 +7,7 @@ import { context, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { startHttpGateway } from '../../src/gateway/http-gateway.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
 import type { CallReport, TroupeOptions } from '../../src/runtime/troupe.ts';
 import { recordTelemetry, rememberActiveSpans } from '../support/telemetry-recorder.ts';

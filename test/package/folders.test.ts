@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { codeLines, folderOf } from '../../scripts/code-lines.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 // A reader cannot take in more at a glance.
 const mostFiles = 25;
+const mostLongFiles = 72;
 const others = new Set(['node_modules', 'dist', 'coverage']);
 
 describe('the repository', () => {
@@ -29,12 +31,31 @@ describe('the repository', () => {
     expect(above).toEqual([]);
   });
 
+  it('has few files that a reader has to scroll through for long', () => {
+    const long = productFiles().filter((place) => text(place).split('\n').length - 1 > 300);
+    expect(long.length).toBeLessThanOrEqual(mostLongFiles);
+  });
+
+  it('needs at most 28 files, one importing the next, from its entry to its last file', () => {
+    const chains = new Map<string, readonly string[]>();
+    const longestFrom = (place: string): readonly string[] => {
+      const known = chains.get(place);
+      if (known !== undefined) return known;
+      const below = importsOf(place).map(longestFrom);
+      const chain = [
+        place,
+        ...below.reduce((one, next) => (next.length > one.length ? next : one), []),
+      ];
+      chains.set(place, chain);
+      return chain;
+    };
+    const chain = longestFrom('src/index.ts');
+    expect(chain.length).toBeGreaterThan(10);
+    expect(chain.slice(28)).toEqual([]);
+  });
+
   it('has at most 14 classes of errors, each with a name of its own', () => {
-    const places = ['src', 'actors', 'machines', 'visualizations'].flatMap(foldersIn);
-    const found = places.flatMap(({ folder, files }) =>
-      files.filter((name) => /\.tsx?$/u.test(name)).map((name) => path.posix.join(folder, name)),
-    );
-    const classes = found
+    const classes = productFiles()
       .flatMap((place) => [...text(place).matchAll(/\bclass (\w+) extends (\w+)/gu)])
       .map(([, name = '', parent = '']) => ({ name, parent }));
     const parents = new Map(classes.map(({ name, parent }) => [name, parent]));
@@ -46,6 +67,25 @@ describe('the repository', () => {
     expect(new Set(own).size).toBe(own.length);
   });
 });
+
+function productFiles(): readonly string[] {
+  const places = ['src', 'actors', 'machines', 'visualizations'].flatMap(foldersIn);
+  return places.flatMap(({ folder, files }) =>
+    files.filter((name) => /\.tsx?$/u.test(name)).map((name) => path.posix.join(folder, name)),
+  );
+}
+
+/** The files that a file imports when it is loaded or for its types, without packages. */
+function importsOf(place: string): readonly string[] {
+  const { statements } = ts.createSourceFile(place, text(place), ts.ScriptTarget.Latest);
+  const names = statements.flatMap((statement) => {
+    if (!ts.isImportDeclaration(statement) && !ts.isExportDeclaration(statement)) return [];
+    const { moduleSpecifier: name } = statement;
+    return name !== undefined && ts.isStringLiteral(name) ? name.text : [];
+  });
+  const here = path.posix.dirname(place);
+  return names.filter((name) => name.startsWith('.')).map((name) => path.posix.join(here, name));
+}
 
 function text(file: string): string {
   return readFileSync(path.join(root, file), 'utf8');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ServerStatus } from '../../src/domain/host/status.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import type { Troupe } from '../../src/runtime/troupe.ts';
 
 const server = path.resolve('test/fixtures/stdio-server.mjs');

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { TroupeSnapshot } from '../../src/domain/host/status.ts';
-import { createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../src/runtime/assembly/create-troupe.ts';
 import { launcherFile } from '../actors/processes/stubborn-processes.ts';
 import { ended, isRunning } from '../actors/session/bench.ts';
 import { compiledProgram } from '../support/compiled-program.ts';

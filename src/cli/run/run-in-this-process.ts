@@ -54,7 +54,8 @@ export async function runInThisProcess(
     stdout: process.stdout,
     stderr: process.stderr,
     version,
-    loadRuntime: async () => (await import('../../runtime/assembly/create-troupe.ts')).createTroupe,
+    loadRuntime: async () =>
+      (await import('../../runtime/assembly/create-troupe.ts')).createCommandTroupe,
     onStopSignal(given) {
       const listener = (signal: StopSignal): void => {
         wasStopped = true;

@@ -29,6 +29,7 @@ import { allStatuses, serverHandle, streamable } from '../status/streams.ts';
 import type { Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
 import { isApprovalOrder } from '../user/approvals.ts';
 import {
+  afterFirstPass,
   isReadyAgain,
   presentStatus,
   waitForRequired,
@@ -36,7 +37,7 @@ import {
 } from '../waits/for-status.ts';
 import { listedAgain, waitUntilListed } from './list-refresh.ts';
 import { loginRequests } from './login-requests.ts';
-import { afterFirstPass, offers, requests } from './server-requests.ts';
+import { offers, requests } from './server-requests.ts';
 import { createServices, type Services } from './services.ts';
 
 export type { TroupeParts } from '../root-actor.ts';

@@ -21,6 +21,7 @@ import { createResultFiles } from '../../../actors/stores/results.ts';
 import { envFileNamesOf } from '../../../actors/values/env-file.ts';
 import { approvedPathOf } from '../../../actors/values/executable-path.ts';
 import { createFolderLookup } from '../../../actors/values/folder-files.ts';
+import { withApiWords } from '../errors/api-words.ts';
 import { projectRootOf } from '../options/settings-ports.ts';
 import { promptClock, realClock } from '../real-clock.ts';
 import type { Troupe, TroupeOptions } from '../troupe.ts';
@@ -28,8 +29,20 @@ import { assembleTroupe } from './assemble-troupe.ts';
 
 const seedRange = 2 ** 31;
 
-/** Starts a troupe whose errors name commands, as the command line needs them. */
+/**
+ * Starts a troupe: reads the settings, starts admitted servers, and keeps
+ * reconciling until it is stopped. Returns immediately; `ready()` resolves
+ * after the startup gate.
+ *
+ * Faults in listeners and actors are reported as process warnings, because they must not end the
+ * host and must not go unnoticed.
+ */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
+  return withApiWords(createCommandTroupe(options));
+}
+
+/** Starts a troupe whose errors name commands, as the command line needs them. */
+export function createCommandTroupe(options: TroupeOptions = {}): Troupe {
   const { clock = realClock, env = process.env } = options;
   const stateDir = options.stateDir === undefined ? undefined : resolve(options.stateDir);
   const projectRoot = projectRootOf(options);

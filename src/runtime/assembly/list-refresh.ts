@@ -3,17 +3,24 @@
 import type { SnapshotFrom } from 'xstate';
 
 import type { refreshMachine } from '../../../machines/session/list-refresh.ts';
+import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isOnItsWay, isUsable } from '../../domain/server-state.ts';
 import type { ListName } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { refusalAtRest } from '../calls/gate.ts';
-import type { ServerView } from '../status/board.ts';
+import type { Catalogs } from '../catalog/catalogs.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
 import type { Troupe, WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
-import { afterFirstPass } from './server-requests.ts';
-import type { Services } from './services.ts';
+import { afterFirstPass, type FirstPassPorts } from '../waits/for-status.ts';
+
+interface ListPorts {
+  readonly parts: { readonly clock: Clock };
+  readonly board: StatusBoard;
+  readonly catalogs: Pick<Catalogs, 'listedBy'>;
+}
 
 type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
@@ -28,7 +35,7 @@ const allLists: readonly ListName[] = ['tools', 'resources', 'prompts'];
  * @throws TroupeError with the reason why its tools were not listed
  */
 export async function listedAgain(
-  { board, catalogs, parts: { clock } }: Services,
+  { board, catalogs, parts: { clock } }: ListPorts,
   server: string,
   request: () => void,
   { signal, timeoutMs = repeatTimeoutMs }: WaitOptions,
@@ -66,7 +73,7 @@ const firstListTimeoutMs = 60_000;
  * that is neither starting nor listing will not send one soon.
  */
 export async function waitUntilListed(
-  services: Services,
+  services: ListPorts & FirstPassPorts,
   list: ListName,
   { server, signal, timeoutMs = firstListTimeoutMs }: Parameters<Troupe['listed']>[1] = {},
 ): Promise<boolean> {

@@ -1,5 +1,6 @@
 /** The methods of a troupe that log in and out. */
 
+import type { SpecBook } from '../../../actors/settings/settings-changes.ts';
 import { type Clock, longestTimerMs, startDeadline } from '../../domain/clock.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -9,12 +10,19 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { refusalAtRest } from '../calls/gate.ts';
-// Type-only: loaded late.
-import type { Authorizations } from '../logins/authorizations.ts';
+import type { LoginService } from '../logins/login-service.ts';
+import type { LazyLogins } from '../logins/logins.ts';
 import { checkName } from '../options/check.ts';
+import type { StatusBoard } from '../status/board.ts';
 import type { Troupe, WaitOptions } from '../troupe.ts';
-import { afterFirstPass } from './server-requests.ts';
-import type { Services } from './services.ts';
+import { afterFirstPass, type FirstPassPorts } from '../waits/for-status.ts';
+
+/** The parts of a troupe that logins use. */
+interface LoginServices extends FirstPassPorts {
+  readonly logins: Pick<LazyLogins, 'load'>;
+  readonly board: StatusBoard;
+  readonly specs: Pick<SpecBook, 'get'>;
+}
 
 interface LoginPorts {
   readonly send: (event: HostEvent) => void;
@@ -28,10 +36,10 @@ interface LoginPorts {
 }
 
 /** Creates the methods of a troupe that log in and out. */
-export function loginRequests(services: Services, { send, wait, clock }: LoginPorts) {
+export function loginRequests(services: LoginServices, { send, wait, clock }: LoginPorts) {
   const { logins, progress, board, specs } = services;
   /** Resolves once a session of the server has met the demand for a login, which names the issuer. */
-  const afterDemand = async (server: string, options: WaitOptions): Promise<Authorizations> => {
+  const afterDemand = async (server: string, options: WaitOptions): Promise<LoginService> => {
     checkName('name of the server', server);
     const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
     if (!progress.hasReadSettings())

@@ -1,17 +1,32 @@
 import type { CompletionResult, PromptResult, ResourceResult } from '../../domain/catalog.ts';
 import type { SessionRequest } from '../../domain/session.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { CallKind } from '../../protocol/methods.ts';
 import type { CallEntry } from '../calls/call.ts';
+import type { CallDispatcher } from '../calls/dispatcher.ts';
 import { addressOf } from '../calls/tool-address.ts';
+import type { Catalogs } from '../catalog/catalogs.ts';
 import { unknownTool } from '../errors/refused.ts';
 import { checkLimit, checkLogLevel, checkName } from '../options/check.ts';
+import type { StatusBoard } from '../status/board.ts';
+import type { ProblemList } from '../status/problems.ts';
 import type { CallOptions, CallReport, RequestReport, Troupe } from '../troupe.ts';
-import { waitOnce } from '../wait-once.ts';
-import type { Services } from './services.ts';
+import { afterFirstPass, type FirstPassPorts } from '../waits/for-status.ts';
+
+interface OfferPorts extends FirstPassPorts {
+  readonly catalogs: Catalogs;
+  readonly absentError: (server: string) => TroupeError;
+}
+
+interface RequestPorts extends FirstPassPorts {
+  readonly calls: CallDispatcher;
+  readonly catalogs: Catalogs;
+  readonly board: StatusBoard;
+  readonly problems: ProblemList;
+}
 
 /** Creates the methods of a troupe that show what servers offer. */
-export function offers({ catalogs, progress, root, absentError }: Services) {
+export function offers({ catalogs, progress, root, absentError }: OfferPorts) {
   return {
     tools: () => catalogs.tools.all(),
     searchTools: (query, { limit = 10 } = {}) => {
@@ -40,7 +55,7 @@ export function offers({ catalogs, progress, root, absentError }: Services) {
 }
 
 /** Creates the methods of a troupe that send requests to servers. */
-export function requests(services: Services) {
+export function requests(services: RequestPorts) {
   const { calls, catalogs, parts, progress } = services;
 
   /** Sends the call once the settings have been read. */
@@ -128,7 +143,7 @@ export function requests(services: Services) {
 }
 
 /** Finds a tool's server, even while the server's tools are not known yet. */
-function addressOfTool({ board, catalogs, problems, root }: Services, exposedName: string) {
+function addressOfTool({ board, catalogs, problems, root }: RequestPorts, exposedName: string) {
   return addressOf(exposedName, catalogs.tools, board, () => [
     ...root.getSnapshot().context.removed,
     ...problems.all().flatMap(({ server }) => server ?? []),
@@ -141,38 +156,5 @@ function rejecting<Result>(work: () => Promise<Result>): Promise<Result> {
     return work();
   } catch (error) {
     return Promise.reject(error as TroupeError);
-  }
-}
-
-interface FirstPassBounds {
-  readonly signal?: AbortSignal | undefined;
-  /** Monotonic time in milliseconds. Default: no deadline. */
-  readonly deadlineAt?: number | undefined;
-}
-
-/**
- * Waits until the settings have been read, because names are meaningless before that.
- *
- * @throws TroupeError `CANCELLED`, or `CONNECTING` at the call's own deadline.
- */
-export async function afterFirstPass(
-  { parts: { clock }, progress, root }: Services,
-  { signal, deadlineAt = Number.POSITIVE_INFINITY }: FirstPassBounds = {},
-): Promise<void> {
-  while (!progress.hasReadSettings() && signal?.aborted !== true && clock.now() < deadlineAt) {
-    await waitOnce({ clock, deadlineAt, signal }, (wake) => {
-      const subscription = root.subscribe({ next: wake, complete: wake, error: wake });
-      return () => subscription.unsubscribe();
-    });
-  }
-  if (signal?.aborted === true) {
-    throw new TroupeError('CANCELLED', 'The call was cancelled before it was sent.');
-  }
-  if (deadlineAt <= clock.now()) {
-    throw new TroupeError(
-      'CONNECTING',
-      'The settings were not read within the deadline of the call. Call again, or allow more time.',
-      { retryable: true },
-    );
   }
 }

@@ -126,9 +126,9 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError, records });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));
-  const changes = { added: new AddedServers(reader), setPlugins };
+  const more = { added: new AddedServers(reader), setPlugins, records };
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
-  return { ...kept, ...changes, root, board, calls, reader, docker, progress, budget, absentError };
+  return { ...kept, ...more, root, board, calls, reader, docker, progress, budget, absentError };
 }
 
 function valuesOf(

@@ -26,10 +26,10 @@ import { Call, type CallEntry, type Hold } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
-import { type Operation, requestOperation, ToolOperation } from './operation.ts';
+import { type Operation, requestOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
-import type { ToolAddress } from './tool-address.ts';
+import { type ToolAddress, ToolOperation } from './tool-address.ts';
 
 export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
   readonly tools: ToolList;

@@ -1,4 +1,4 @@
-/** The operations behind a dispatched request: tool calls, and reads of resources and prompts. */
+/** What a dispatched request does once its server is ready, and the requests that call no tool. */
 
 import { printableLine } from '../../domain/data/printable.ts';
 import type { ToolPin } from '../../domain/host/approval.ts';
@@ -8,14 +8,11 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../domain/session.ts';
-import type { ToolResult } from '../../domain/tool.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
-import type { ToolList } from '../catalog/tool-list.ts';
 import type { Subject } from '../errors/failed.ts';
 import { changedOffer } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
-import type { Approvals } from '../user/approvals.ts';
-import { findTool, type ToolAddress } from './tool-address.ts';
 
 export interface Operation<Result> {
   readonly server: string;
@@ -32,37 +29,10 @@ export interface Operation<Result> {
   ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }>;
 }
 
-export class ToolOperation implements Operation<ToolResult> {
-  readonly server: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  tool: string | undefined;
-  readonly #address: ToolAddress;
-  readonly #tools: ToolList;
-
-  constructor(address: ToolAddress, args: Readonly<Record<string, unknown>>, tools: ToolList) {
-    this.server = address.server;
-    this.args = args;
-    this.tool = 'tool' in address ? address.tool : tools.named(address.exposedName)?.tool;
-    this.#address = address;
-    this.#tools = tools;
-  }
-
-  find(view: ServerView): Subject {
-    const shown = findTool(this.#address, view, this.#tools);
-    const { tool } = shown;
-    this.tool = tool;
-    return { tool, words: tool, shown };
-  }
-
-  perform(handle: SessionHandle, options: SessionCallOptions) {
-    return handle.callTool(this.tool as string, this.args, options);
-  }
-}
-
 export function requestOperation(
   server: string,
   request: SessionRequest,
-  approvals: Pick<Approvals, 'heldOffers'>,
+  approvals: { readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string> },
 ): Operation<Readonly<Record<string, unknown>>> {
   const { words, ...pinned } = meantBy(request);
   const about: Subject = { words: printableLine(words, wordsLength), kind: pinned.kind };

@@ -21,7 +21,7 @@ import {
 import { cutTexts, excessOf, loginChallenge } from '../../policies/results/content.ts';
 import { fitsSchema } from '../../policies/results/schema-check.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
-import type { ServerRecords } from '../server-records.ts';
+import type { Remarks } from '../shared-ports.ts';
 import type { StatusBoard } from '../status/board.ts';
 
 type Block = ToolResult['content'][number];
@@ -43,7 +43,7 @@ export interface ResultsPorts {
   /** Keeps what a server wants of the next login. */
   readonly noteChallenge?: ((server: string, challenge: string) => void) | undefined;
   /** Takes a line for a server's log. */
-  readonly records?: Pick<ServerRecords, 'remark'> | undefined;
+  readonly records?: Remarks | undefined;
 }
 
 // The first of them tell which tools answer like this.

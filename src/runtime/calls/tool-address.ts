@@ -1,11 +1,13 @@
-/** Resolves the name that a caller uses for a tool to its server and to the tool as it is shown. */
+/** Calls of tools: resolves the name that a caller uses to its server and to the tool as it is shown. */
 
 import type { NamingPolicy } from '../../domain/policy.ts';
-import type { ExposedTool } from '../../domain/tool.ts';
+import type { SessionCallOptions, SessionHandle } from '../../domain/session.ts';
+import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { isSameTool } from '../../policies/approvals/tool-pins.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { serverPrefixes } from '../../policies/tools/name.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
+import type { Subject } from '../errors/failed.ts';
 import {
   ambiguousAlias,
   changedTool,
@@ -15,6 +17,7 @@ import {
   unknownTool,
 } from '../errors/refused.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
+import type { Operation } from './operation.ts';
 
 /**
  * Which tool a caller refers to: the server's own name, with the expected definition if that
@@ -24,13 +27,41 @@ export type ToolAddress =
   | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
   | { readonly server: string; readonly exposedName: string };
 
+/** A call of a tool. */
+export class ToolOperation implements Operation<ToolResult> {
+  readonly server: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  tool: string | undefined;
+  readonly #address: ToolAddress;
+  readonly #tools: ToolList;
+
+  constructor(address: ToolAddress, args: Readonly<Record<string, unknown>>, tools: ToolList) {
+    this.server = address.server;
+    this.args = args;
+    this.tool = 'tool' in address ? address.tool : tools.named(address.exposedName)?.tool;
+    this.#address = address;
+    this.#tools = tools;
+  }
+
+  find(view: ServerView): Subject {
+    const shown = findTool(this.#address, view, this.#tools);
+    const { tool } = shown;
+    this.tool = tool;
+    return { tool, words: tool, shown };
+  }
+
+  perform(handle: SessionHandle, options: SessionCallOptions) {
+    return handle.callTool(this.tool as string, this.args, options);
+  }
+}
+
 /**
  * Finds the tool as it is currently shown; its server's tools must be known.
  *
  * @throws TroupeError `TOOL_CHANGED`, `CAPABILITY_MISSING` for a tool that runs only as a task, or
  * `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
-export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
+function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
   const { server } = address;
   if ('tool' in address) return shownTool(address, view, tools);
   const { exposedName } = address;

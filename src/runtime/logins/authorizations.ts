@@ -3,7 +3,7 @@
  * authorization chart decides what happens next.
  */
 
-import { type AnyActorRef, createActor } from 'xstate';
+import { createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import type { CredentialPorts } from '../../../actors/authorization/credential-ports.ts';
@@ -21,7 +21,6 @@ import type {
   StoredLogin,
 } from '../../domain/authorization.ts';
 import { defined } from '../../domain/data/defined.ts';
-import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerPolicy } from '../../domain/policy.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
@@ -55,11 +54,9 @@ import {
   until,
 } from './login-actor.ts';
 import { loginError, missingToken, notWaiting, refuseOther } from './login-errors.ts';
+import type { LoginService, NoteLogin } from './login-service.ts';
 
-/** Shows a login to the inspection: its actor, and who shares it. */
-export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
-
-export class Authorizations {
+export class Authorizations implements LoginService {
   readonly #ports: SharedPorts;
   readonly #store: CredentialStore | undefined;
   readonly #demands: LoginDemandStore | undefined;
@@ -84,7 +81,6 @@ export class Authorizations {
     });
   }
 
-  /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
   authenticatorFor(owner: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
     const { server } = owner;
     const { headers, oauth, account } = endpoint;
@@ -119,22 +115,14 @@ export class Authorizations {
     };
   }
 
-  /** Whether a session of the server has asked for a token, so that its issuer can be found. */
   knows(server: string): boolean {
     return this.#loginOf.get(server)?.unasked.has(server) === false;
   }
 
-  /** The scopes that the server's latest refusal named. */
   scopesFor(server: string): readonly string[] | undefined {
     return this.#loginOf.get(server)?.begun?.credential.challengedScopes;
   }
 
-  /**
-   * Logs in to a server. The event `auth.started` has the URL that the user must open.
-   *
-   * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `CANCELLED` if the signal
-   *   is aborted
-   */
   async login(
     server: string,
     { signal, device = false, joins = false }: Omit<LoginOptions, 'timeoutMs'> = {},
@@ -172,13 +160,6 @@ export class Authorizations {
     actor.send({ type: 'login.requested', device });
   }
 
-  /**
-   * Passes on the URL to which the browser was redirected, where the browser cannot reach this machine.
-   * A URL that does not belong to the login is refused, and the login goes on.
-   *
-   * @throws TroupeError `USAGE` if no login to the server is waiting for the browser;
-   *   `INVALID_ARGUMENTS` for another URL
-   */
   finishLogin(server: string, url: URL): void {
     const { redirected, shown } = this.#loginOf.get(server) ?? {};
     if (redirected === undefined || shown === undefined) throw notWaiting(server);
@@ -186,7 +167,6 @@ export class Authorizations {
     redirected(url);
   }
 
-  /** Remembers what a tool's result requires of the next login. The call ran, so it is not repeated. */
   noteChallenge(server: string, challenge: string): void {
     const login = this.#loginOf.get(server);
     if (login === undefined || this.#isForgotten(login)) return;
@@ -195,16 +175,10 @@ export class Authorizations {
     if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
   }
 
-  /** Revokes and deletes the credential of a server. */
   async logout(server: string): Promise<void> {
     return this.#end(this.#of(server), server);
   }
 
-  /**
-   * Revokes and deletes stored logins, whether servers use them or not.
-   *
-   * @throws TroupeError `USAGE` if there are none
-   */
   async forget(which: StoredLogin): Promise<void> {
     const found = loginsAt((await this.#store?.list()) ?? [], which);
     for (const { key, id } of found) {
@@ -219,11 +193,6 @@ export class Authorizations {
     }
   }
 
-  /**
-   * Returns the stored credentials, without secrets.
-   *
-   * @param specs - all servers, started or not
-   */
   async accounts(specs: ReadonlyMap<string, ServerSpec | undefined>): Promise<readonly Account[]> {
     const list = (await this.#store?.list()) ?? [];
     const plain = [...specs].map(([name, spec]) => [name, plainKeyOf(spec)] as const);
@@ -235,7 +204,6 @@ export class Authorizations {
     });
   }
 
-  /** Forgets servers that were removed, and ends logins that no server uses any more. */
   retain(isPresent: (server: string) => boolean): void {
     for (const [key, login] of this.#logins) {
       const gone = [...login.servers].filter((server) => !isPresent(server));
@@ -250,7 +218,6 @@ export class Authorizations {
     }
   }
 
-  /** Resolves after the last save. */
   async close(): Promise<void> {
     this.#unlisten?.();
     const logins = [...this.#logins.values()].flatMap(({ begun = [] }) => begun);

@@ -2,15 +2,16 @@
 
 import type { SessionPorts } from '../../../actors/session/ports.ts';
 import type { SharedPorts } from '../shared-ports.ts';
-// Type-only: loaded late, as below.
-import type { Authorizations, NoteLogin } from './authorizations.ts';
+import type { LoginService, NoteLogin } from './login-service.ts';
+
+export type LazyLogins = ReturnType<typeof lazyLogins>;
 
 /** Loads the code with the first remote session: it is large, and local servers need none of it. */
 export function lazyLogins(shared: SharedPorts) {
-  let loading: Promise<Authorizations> | undefined;
-  let loaded: Authorizations | undefined;
+  let loading: Promise<LoginService> | undefined;
+  let loaded: LoginService | undefined;
   let note: NoteLogin = () => undefined;
-  const load = (): Promise<Authorizations> => {
+  const load = (): Promise<LoginService> => {
     loading ??= import('./authorizations.ts').then((it) => {
       loaded = new it.Authorizations(shared, (login, facts) => note(login, facts));
       return loaded;

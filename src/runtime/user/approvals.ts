@@ -49,7 +49,6 @@ import {
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { GroupedMap } from '../../policies/grouped-map.ts';
-import type { Catalogs } from '../catalog/catalogs.ts';
 import {
   confinesOf,
   folderScopeOf,
@@ -66,7 +65,10 @@ import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approv
 interface ApprovalsPorts extends SharedPorts {
   readonly specs: Pick<SpecBook, 'get'>;
   /** A function, because the catalogs are created later. */
-  readonly catalogs: () => Catalogs;
+  readonly catalogs: () => {
+    readonly invalidate: () => void;
+    readonly listedBy: (of: { readonly server: string; readonly generation: string }) => Catalog;
+  };
 }
 
 type ApprovalOrder = Extract<HostEvent, { readonly type: `approval.${string}` }>;

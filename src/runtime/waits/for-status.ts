@@ -12,9 +12,49 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { firstRunExtraMs } from '../../policies/package-download.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
-import type { ServerView, StatusBoard } from '../status/board.ts';
+import type { RootRef, ServerView, StatusBoard } from '../status/board.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
+
+/** The parts of a troupe that tell when its settings have been read. */
+export interface FirstPassPorts {
+  readonly parts: { readonly clock: Clock };
+  readonly progress: { readonly hasReadSettings: () => boolean };
+  readonly root: RootRef;
+}
+
+interface FirstPassBounds {
+  readonly signal?: AbortSignal | undefined;
+  /** Monotonic time in milliseconds. Default: no deadline. */
+  readonly deadlineAt?: number | undefined;
+}
+
+/**
+ * Waits until the settings have been read, because names are meaningless before that.
+ *
+ * @throws TroupeError `CANCELLED`, or `CONNECTING` at the call's own deadline.
+ */
+export async function afterFirstPass(
+  { parts: { clock }, progress, root }: FirstPassPorts,
+  { signal, deadlineAt = Number.POSITIVE_INFINITY }: FirstPassBounds = {},
+): Promise<void> {
+  while (!progress.hasReadSettings() && signal?.aborted !== true && clock.now() < deadlineAt) {
+    await waitOnce({ clock, deadlineAt, signal }, (wake) => {
+      const subscription = root.subscribe({ next: wake, complete: wake, error: wake });
+      return () => subscription.unsubscribe();
+    });
+  }
+  if (signal?.aborted === true) {
+    throw new TroupeError('CANCELLED', 'The call was cancelled before it was sent.');
+  }
+  if (deadlineAt <= clock.now()) {
+    throw new TroupeError(
+      'CONNECTING',
+      'The settings were not read within the deadline of the call. Call again, or allow more time.',
+      { retryable: true },
+    );
+  }
+}
 
 interface StatusWait {
   readonly board: StatusBoard;

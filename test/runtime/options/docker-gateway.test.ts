@@ -1,7 +1,7 @@
 /** The gateway of Docker as one of a troupe's servers: in virtual time, and with a real stand-in of Docker. */
 
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
 import { previewPlan } from '../../../src/runtime/previews/preview-plan.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { type DockerMode, standInDocker } from '../../support/stand-in-docker.ts';

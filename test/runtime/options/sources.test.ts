@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
 
 describe('the option sources', () => {
   it('shows a list when it is something else', () => {

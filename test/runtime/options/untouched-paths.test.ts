@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
 import { checkSettings } from '../../../src/runtime/previews/check-settings.ts';
 import { previewPlan } from '../../../src/runtime/previews/preview-plan.ts';
 

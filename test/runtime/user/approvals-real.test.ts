@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { digestOf, fingerprintOf } from '../../../src/policies/fingerprint.ts';
-import { createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
+import { createCommandTroupe as createTroupe } from '../../../src/runtime/assembly/create-troupe.ts';
 import { previewPlan } from '../../../src/runtime/previews/preview-plan.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 
