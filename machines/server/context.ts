@@ -32,7 +32,10 @@ export interface ServerInput {
   readonly startup: 'eager' | 'lazy';
   readonly policy: ServerPolicy;
   readonly verdict: Verdict;
-  /** Whether the user stopped this generation earlier; if so, it stays stopped. */
+  /**
+   * Whether the user stopped this generation earlier; if so, it stays stopped. Invariant: only a
+   * start or a restart takes a stop back.
+   */
   readonly stopWanted: boolean;
   /** Whether the user started it before this actor existed. */
   readonly startWanted: boolean;
@@ -73,15 +76,18 @@ export function poolOf({ transport }: Pick<ServerInput, 'transport'>): SlotPool 
 }
 
 export interface ServerContext extends ServerInput {
-  /** Whether the root is retiring this actor. Never reset. */
+  /** Whether the root is retiring this actor. Invariant: retirement is never taken back. */
   readonly retiring: boolean;
   /** Whether the server is needed now; without demand, a lazy server stays dormant. */
   readonly demanded: boolean;
   /** Whether a call or the user is waiting for this start, which then has priority in the queue. */
   readonly awaited: boolean;
-  /** Number of the current or last session, counted from 1. */
+  /** Number of the current or last session, from 1. Invariant: one session is counted at a time. */
   readonly session: number;
-  /** Attempts of the current start or outage, until the policy restores the budget. */
+  /**
+   * Attempts of the current start or outage, until the policy restores the budget. Invariant:
+   * attempts are counted from zero.
+   */
   readonly attempt: number;
   /** Waits before those attempts; selects the next delay. */
   readonly waits: number;
@@ -102,27 +108,38 @@ export interface ServerContext extends ServerInput {
   readonly loss: Failure | null;
   /** The last failure, for display. */
   readonly lastError: Failure | null;
-  /** Times at which ready sessions crashed; keeps the newest `policy.storm.crashLoop.limit`. */
+  /**
+   * Times at which ready sessions crashed, up to `policy.storm.crashLoop.limit`. Invariant: windows
+   * hold no more than their limits.
+   */
   readonly crashTimes: readonly number[];
   /**
-   * Times at which ready sessions were lost for any reason, or replaced because calls failed; keeps
-   * the newest `policy.storm.reconnectStorm.limit`.
+   * Times at which ready sessions were lost for any reason, or replaced because calls failed, up to
+   * `policy.storm.reconnectStorm.limit`. Invariant: windows hold no more than their limits.
    */
   readonly lossTimes: readonly number[];
   /**
    * Consecutive sessions that ended because the server sent too much; reset by a sustained ready
-   * period.
+   * period. Invariant: floods are counted up to the one that suspends.
    */
   readonly floods: number;
-  /** What currently limits the session. */
+  /**
+   * What currently limits the session. Invariant: what is known of a peer is forgotten with its
+   * session.
+   */
   readonly impairments: readonly Impairment[];
   /** The wait that the current backoff chose, in milliseconds. */
   readonly delayMs: number;
-  /** Consecutive failed calls while the circuit is closed, across sessions. */
+  /**
+   * Consecutive failed calls while the circuit is closed, across sessions. Invariant: failed calls
+   * are counted below the threshold.
+   */
   readonly failedCalls: number;
-  /** The circuit's current cool-down, in milliseconds. */
+  /** The circuit's current cool-down, in milliseconds. Invariant: the cool-down keeps its bound. */
   readonly cooldownMs: number;
+  /** The session's era. Invariant: what is known of a peer is forgotten with its session. */
   readonly era: 'legacy' | 'modern' | null;
+  /** The process's id. Invariant: what is known of a peer is forgotten with its session. */
   readonly pid: number | null;
 }
 

@@ -4,9 +4,19 @@
  * A generation is the settings that decide the connection; everything else about the server changes
  * in place. Four regions get the same facts: `connection` (whether there is a session, and where
  * the server rests without one), `catalog` (where the displayed tools come from), `circuit`
- * (whether calls may be sent) and `activity` (whether calls are running). No region reads another's
- * state; they report to each other by raising events, the last of which is the end. Each region's
- * diagram is in its own file.
+ * (whether calls may be sent) and `activity` (whether calls are running). Each region's diagram is
+ * in its own file.
+ *
+ * Three laws hold in every state:
+ *
+ * 1. No region reads another's state. They share the context, and report to each other by raising
+ *    events, the last of which is the end. Held by `test/machines/laws-and-stories.test.ts`: has no
+ *    region that reads another state.
+ * 2. Every command settles. Without another event from outside, the server becomes ready, comes to
+ *    rest or needs the user. Held by `test/machines/server/invariants.ts`: ready, at rest, or a state
+ *    that needs the user.
+ * 3. A stop wins. It begins at once in every state, and only a start or a restart undoes it. Held
+ *    by `test/machines/server/invariants.ts`: a stop begins at once.
  *
  * ```text
  * [*] -> connection + catalog + circuit + activity

@@ -7,6 +7,16 @@
  * Each ends within the policy's deadlines, by force if necessary. `broken` is a connection that
  * broke while its process is alive; the process's exit, which follows soon, explains it.
  *
+ * Three laws hold in every state:
+ *
+ * 1. One step at a time. A state starts its own step when entered and stops it when left, so a late
+ *    answer reaches no other state. Held by `test/machines/session/invariants.ts`: a state has one
+ *    step running, which is its own.
+ * 2. Time alone ends everything but an open session, whatever its process does. Held by
+ *    `test/machines/session/invariants.ts`: time alone ends every state but an open session.
+ * 3. An end is decided once. A close that follows neither changes how the session ends nor restarts
+ *    a deadline. Held by `test/machines/session/invariants.ts`: an end is decided once.
+ *
  * ```text
  * [*] -> opening
  * session invokes wire

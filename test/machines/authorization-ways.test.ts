@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { remembersDemand } from '../../machines/authorization/demands.ts';
+import { expectStory } from './golden.ts';
 import { at, device, failure, machine, plain, story, token, user } from './logins.ts';
-import { golden } from './story.ts';
 
 const onDevice = { type: 'login.requested', device: true } as const;
 const demanded = { type: 'scope.insufficient', scopes: ['write'] } as const;
@@ -44,7 +44,7 @@ describe('a login', () => {
         },
       },
     });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/device'));
+    await expectStory(trace, 'authorization/device');
   });
 
   it('asks once for fewer scopes if the issuer refuses those of the metadata', async () => {

@@ -11,6 +11,7 @@ import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts
 import { explore } from '../../src/testing/explore.ts';
 import { done, type Example, type PathIn, repliesAfter } from './asking.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
+import { expectStory } from './golden.ts';
 import {
   at,
   device,
@@ -23,7 +24,6 @@ import {
   token,
   user,
 } from './logins.ts';
-import { golden } from './story.ts';
 import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof authorizationMachine>;
@@ -190,7 +190,7 @@ describe('a login', () => {
       value: 'authorized',
       context: { wanted: [], failure: null },
     });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/log-in'));
+    await expectStory(trace, 'authorization/log-in');
   });
 
   it('renews the token ahead of its expiry and keeps it through an outage of the issuer', async () => {
@@ -206,7 +206,7 @@ describe('a login', () => {
     clock.advanceBy(2_000);
     await promises.settle('refresh', at(3_302_000, next));
     expect(actor.getSnapshot().context).toMatchObject({ token: next, failure: null, attempt: 0 });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/renewal'));
+    await expectStory(trace, 'authorization/renewal');
   });
 
   it('sends no refused refresh token again after a login that fails', async () => {
@@ -234,7 +234,7 @@ describe('a login', () => {
       value: { unauthorized: 'expired' },
       context: { failure: refusal, token: { renewalRefusal: refusal } },
     });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/refused-renewal'));
+    await expectStory(trace, 'authorization/refused-renewal');
   });
 
   it.each([null, 3_000_000_000])(
@@ -281,7 +281,7 @@ describe('a login', () => {
     expect(actor.getSnapshot().value).toBe('requesting');
     await promises.settle('request', failure('grant', 3_300_000));
     expect(actor.getSnapshot().value).toBe('authorized');
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/machine'));
+    await expectStory(trace, 'authorization/machine');
   });
 
   it('ends when the user takes too long, and when it is superseded', async () => {
@@ -300,7 +300,7 @@ describe('a login', () => {
       value: { unauthorized: 'failed' },
       context: { failure: { kind: 'timeout' } },
     });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
+    await expectStory(trace, 'authorization/late');
   });
 
   it('goes on while another process renews the token, which counts if the login fails', async () => {

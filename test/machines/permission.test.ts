@@ -20,7 +20,7 @@ import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
-import { golden } from './story.ts';
+import { expectStory } from './golden.ts';
 import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof permissionMachine>;
@@ -135,17 +135,17 @@ describe('a permission', () => {
   it('is requested from the host, then the user, and outlives the call', async () => {
     const { actor, clock, trace, promises } = story({ hasHook: true, byRules: null });
     clock.advanceBy(9_999);
-    trace.note('# the host wants a person to decide');
+    trace.note('# the host leaves the decision to the user');
     await promises.settle('askHost', 'ask');
     await promises.settle('recall', false);
-    trace.note('# the person allows the tool for good');
+    trace.note('# the user allows the tool permanently');
     clock.advanceBy(30_000);
     await promises.settle('askUser', 'allowTool');
     await promises.settle('keep', undefined);
-    trace.note('# a rule that came meanwhile wants what a person said already');
+    trace.note('# a new rule requires an answer that the user has already given');
     actor.send(reviewed({ byRules: 'ask' }));
     expect(clock.pendingCount).toBe(0);
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-kept'));
+    await expectStory(trace, 'user/permission-kept');
   });
 
   it('is denied by a timeout and ignores a late answer', async () => {
@@ -153,10 +153,10 @@ describe('a permission', () => {
     await promises.settle('recall', false);
     clock.advanceBy(120_000);
     expect(promises.stopped).toEqual(['askUser']);
-    trace.note('# the person answers after the deadline');
+    trace.note('# the user answers after the deadline');
     await promises.settle('askUser', 'allow');
     expect(actor.getSnapshot().output).toEqual({ denial: 'late' });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-late'));
+    await expectStory(trace, 'user/permission-late');
   });
 
   it('is withdrawn with its call', async () => {
@@ -166,17 +166,17 @@ describe('a permission', () => {
     actor.send({ type: 'permission.withdrawn' });
     expect([promises.stopped, clock.pendingCount]).toEqual([['askUser'], 0]);
     expect(actor.getSnapshot().output).toEqual({ denial: null });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-withdrawn'));
+    await expectStory(trace, 'user/permission-withdrawn');
   });
 
   it("is invalidated by a new rule that requires the user's answer", async () => {
     const { actor, trace, promises } = story({ hasHook: true, byRules: null });
     await promises.settle('askHost', 'allow');
-    trace.note('# the call stood in line; nothing changed');
+    trace.note('# the call was queued, and nothing changed');
     actor.send(reviewed());
-    trace.note('# meanwhile a rule came');
+    trace.note("# a new rule requires the user's answer");
     actor.send(reviewed({ byRules: 'ask' }));
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-outdated'));
+    await expectStory(trace, 'user/permission-outdated');
   });
 
   it("ends at the caller's deadline, whichever question is open", () => {

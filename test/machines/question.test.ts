@@ -13,7 +13,7 @@ import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
-import { golden } from './story.ts';
+import { expectStory } from './golden.ts';
 import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof questionMachine>;
@@ -100,7 +100,7 @@ describe('a question', () => {
     expect([promises.stopped, clock.pendingCount]).toEqual([['consult'], 0]);
     trace.note('# the host answers after all');
     await promises.settle('consult', by('decline'));
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-answered'));
+    await expectStory(trace, 'user/question-answered');
   });
 
   it('is listed once its caller passes and can be declined from the list', async () => {
@@ -109,7 +109,7 @@ describe('a question', () => {
     actor.send({ type: 'question.answered', action: 'accept' });
     await promises.settle('consult', left);
     actor.send({ type: 'question.answered', action: 'decline' });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-left'));
+    await expectStory(trace, 'user/question-left');
   });
 
   it('is cancelled when the answer is invalid or the handler throws', async () => {
@@ -119,7 +119,7 @@ describe('a question', () => {
     const other = story(ofCaller);
     await other.promises.fail('consult');
     expect(other.actor.getSnapshot().context.fault).toBe('its handler threw an error');
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-misfit'));
+    await expectStory(trace, 'user/question-misfit');
   });
 
   it('times out and ignores a late answer', async () => {
@@ -128,14 +128,14 @@ describe('a question', () => {
     trace.note('# the host answers after the deadline');
     await promises.settle('consult', by('accept'));
     expect([actor.getSnapshot().value, promises.stopped]).toEqual(['timedOut', ['consult']]);
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-late'));
+    await expectStory(trace, 'user/question-late');
   });
 
   it('is withdrawn with its call', async () => {
     const { actor, clock, trace, promises } = story(ofCaller);
     actor.send({ type: 'question.withdrawn' });
     expect([promises.stopped, clock.pendingCount]).toEqual([['consult'], 0]);
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-withdrawn'));
+    await expectStory(trace, 'user/question-withdrawn');
   });
 });
 

@@ -24,7 +24,8 @@ import { type ExploredStep, explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
-import { failure, golden, entry as server, settingsOf, startStory } from './story.ts';
+import { expectStory } from './golden.ts';
+import { failure, entry as server, settingsOf, startStory } from './story.ts';
 import { comparing } from './xstate/comparing.ts';
 
 type Snapshot = SnapshotFrom<typeof slotsMachine>;
@@ -202,11 +203,11 @@ describe('start permits', () => {
     story.sessions.of('one').open();
     story.chapter('two and web say nothing for as long as their permits last');
     story.clock.advanceBy(1_000);
-    story.chapter('two holds no permit any more, and opens all the same');
+    story.chapter('two no longer holds a permit, but still opens');
     story.serve('two');
     story.chapter('three fails before its permit lapses');
     story.sessions.of('three').fail(failure('crashed'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('slots/starts-that-wait'));
+    await expectStory(story, 'slots/starts-that-wait');
   });
 
   it('go to demanded servers first, then in settings order, and to repeated starts last', async () => {
@@ -216,10 +217,10 @@ describe('start permits', () => {
     send(request('third', 3));
     send(request('second', 2));
     send(request('demanded', 4));
-    story.note('# a user waits for a server in the line');
+    story.note('# a user waits for a queued server');
     send(request('demanded', 4, { demanded: true }));
     for (const name of ['holder', 'demanded', 'second', 'third', 'again']) giveBack(name);
-    await expect(story.toString()).toMatchFileSnapshot(golden('slots/permits-in-turn'));
+    await expectStory(story, 'slots/permits-in-turn');
   });
 
   it('lapse with all others that were granted at once', () => {
@@ -283,7 +284,7 @@ describe('repeated starts', () => {
     story.note('# the stock fills up and rests');
     clock.advanceBy(60_000);
     expect(clock.pendingCount).toBe(0);
-    await expect(story.toString()).toMatchFileSnapshot(golden('slots/retry-stock'));
+    await expectStory(story, 'slots/retry-stock');
   });
 
   it('are overtaken at most three times', async () => {
@@ -292,7 +293,7 @@ describe('repeated starts', () => {
     for (let index = 1; index <= 8; index += 1)
       send(request(`demanded${index}`, 0, { retry: true, demanded: true }));
     clock.advanceBy(900);
-    await expect(story.toString()).toMatchFileSnapshot(golden('slots/retries-overtaken'));
+    await expectStory(story, 'slots/retries-overtaken');
   });
 
   it('keep their position when requested again', () => {

@@ -3,7 +3,6 @@
  * test, sessions do what the test says, and time moves only on request.
  */
 
-import { fileURLToPath } from 'node:url';
 import { NEVER } from 'rxjs';
 import {
   type AnyActorRef,
@@ -67,11 +66,6 @@ export function settingsOf(
     problems: [],
     ...given,
   };
-}
-
-/** Where a story is kept: `golden('losses/crash-loop')`. */
-export function golden(name: string): string {
-  return fileURLToPath(new URL(`../traces/${name}.txt`, import.meta.url));
 }
 
 export function failure(kind: FailureKind, more: Partial<Failure> = {}): Failure {

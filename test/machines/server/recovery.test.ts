@@ -1,15 +1,8 @@
 /** The first attempt after a loss. */
 
 import { describe, expect, it } from 'vitest';
-import {
-  entry,
-  failure,
-  golden,
-  type SmallEntry,
-  type Story,
-  settingsOf,
-  startStory,
-} from '../story.ts';
+import { expectStory } from '../golden.ts';
+import { entry, failure, type SmallEntry, type Story, settingsOf, startStory } from '../story.ts';
 import { attempts } from './small-server.ts';
 
 function withReadyServer(given: SmallEntry = {}): Story {
@@ -30,7 +23,7 @@ describe('a lost server', () => {
     story.chapter('the second loss of the outage waits');
     story.clock.advanceBy(10_000);
     story.sessions.of('db').fail(failure('transport'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/first-loss'));
+    await expectStory(story, 'losses/first-loss');
   });
 
   it('lets a demand end the first wait of an outage, and no later one', () => {

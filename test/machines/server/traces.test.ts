@@ -1,15 +1,8 @@
 /** The life of one server under a real root, told as stories. */
 
 import { describe, expect, it } from 'vitest';
-import {
-  entry,
-  failure,
-  golden,
-  type SmallEntry,
-  type Story,
-  settingsOf,
-  startStory,
-} from '../story.ts';
+import { expectStory } from '../golden.ts';
+import { entry, failure, type SmallEntry, type Story, settingsOf, startStory } from '../story.ts';
 import { attempts } from './small-server.ts';
 
 /** Starts a troupe of one server, `db`, and begins the story there. */
@@ -36,7 +29,7 @@ describe('a server', () => {
     story.load(settingsOf([entry('db')]));
     story.clock.advanceBy(800);
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/start-to-ready'));
+    await expectStory(story, 'server/start-to-ready');
   });
 
   it('backs off between failing starts until its attempts are used up', async () => {
@@ -53,7 +46,7 @@ describe('a server', () => {
     story.sessions.of('db').failList(failure('protocol'));
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/failing-start'));
+    await expectStory(story, 'server/failing-start');
   });
 
   it('fails at once when a variable is missing, and is tried again on demand', async () => {
@@ -67,7 +60,7 @@ describe('a server', () => {
     story.chapter('a start demands it, and the variable is set');
     story.tell('db.0', { type: 'server.start' });
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/not-startable'));
+    await expectStory(story, 'server/not-startable');
   });
 
   it('fails before its last attempt when it says the same three times', async () => {
@@ -79,7 +72,7 @@ describe('a server', () => {
     story.untilNextSession();
     story.sessions.of('db').fail({ ...exit, explanation: 'pid 3: no key' });
     story.clock.advanceBy(600_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/same-exits'));
+    await expectStory(story, 'server/same-exits');
   });
 
   it('recovers from a crash', async () => {
@@ -90,7 +83,7 @@ describe('a server', () => {
     story.serve('db');
     story.chapter('a sustained service ends the outage');
     story.clock.advanceBy(60_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/crash-and-recovery'));
+    await expectStory(story, 'losses/crash-and-recovery');
   });
 
   it('is suspended by a crash loop and released by a restart', async () => {
@@ -103,7 +96,7 @@ describe('a server', () => {
     story.clock.advanceBy(600_000);
     story.tell('db.0', { type: 'server.demanded' });
     story.send({ type: 'server.restart', server: 'db' });
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/crash-loop'));
+    await expectStory(story, 'losses/crash-loop');
   });
 
   it('counts crashes from zero when it is started after a suspension', async () => {
@@ -116,7 +109,7 @@ describe('a server', () => {
     story.send({ type: 'server.start', server: 'db' });
     story.serve('db');
     story.sessions.of('db').fail(failure('crashed'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/start-after-suspension'));
+    await expectStory(story, 'losses/start-after-suspension');
   });
 
   it('is suspended by a storm of lost connections', async () => {
@@ -129,7 +122,7 @@ describe('a server', () => {
       story.serve('db');
     }
     story.clock.advanceBy(600_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/reconnect-storm'));
+    await expectStory(story, 'losses/reconnect-storm');
   });
 
   it('retries a lost remote server quietly at long intervals', async () => {
@@ -141,7 +134,7 @@ describe('a server', () => {
     }
     story.chapter('it is back');
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/lost-remote'));
+    await expectStory(story, 'losses/lost-remote');
   });
 
   it('stops while it connects, and stays stopped', async () => {
@@ -152,7 +145,7 @@ describe('a server', () => {
     story.send({ type: 'server.reconnect', server: 'db' });
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/stop-while-connecting'));
+    await expectStory(story, 'server/stop-while-connecting');
   });
 
   it('stops while backing off and cancels its timer', async () => {
@@ -161,7 +154,7 @@ describe('a server', () => {
     story.send({ type: 'server.stop', server: 'db' });
     story.clock.advanceBy(600_000);
     expect(story.clock.pendingCount).toBe(0);
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/stop-while-backing-off'));
+    await expectStory(story, 'server/stop-while-backing-off');
   });
 
   it('starts with a full budget when restarted after it failed', async () => {
@@ -169,7 +162,7 @@ describe('a server', () => {
     story.sessions.of('db').fail(failure('versionUnsupported'));
     story.send({ type: 'server.restart', server: 'db' });
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/restart-of-a-failed-server'));
+    await expectStory(story, 'server/restart-of-a-failed-server');
   });
 
   it('force-closes a session that does not close by itself', async () => {
@@ -182,7 +175,7 @@ describe('a server', () => {
     story.chapter('the next session waits for the end of this one');
     story.sessions.of('db').closed();
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/close-by-force'));
+    await expectStory(story, 'server/close-by-force');
   });
 
   it('does not count attempts while the host lacks the resources to start it', () => {
@@ -203,7 +196,7 @@ describe('a server', () => {
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(false);
     story.clock.advanceBy(2_000);
     story.sessions.of('db').fail(failure('cleanExit'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/broken-off'));
+    await expectStory(story, 'server/broken-off');
   });
 
   it('abandons a session that neither ends nor can be killed', async () => {
@@ -213,14 +206,14 @@ describe('a server', () => {
     expect(story.sessions.of('db').commands).toContain('session.kill');
     story.chapter('half a second later');
     story.clock.advanceBy(500);
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/abandoned'));
+    await expectStory(story, 'server/abandoned');
   });
 
   it('lists its tools again when they change', async () => {
     const story = withReadyServer();
     story.sessions.of('db').notify();
     story.sessions.of('db').list([]);
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/list-changed'));
+    await expectStory(story, 'serving/list-changed');
   });
 
   it('retries a failed list and keeps the old tools meanwhile', async () => {
@@ -230,7 +223,7 @@ describe('a server', () => {
     story.chapter('half a minute later');
     story.clock.advanceBy(30_000);
     story.sessions.of('db').list([]);
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/list-failed'));
+    await expectStory(story, 'serving/list-failed');
   });
 
   it('stays up for months when it has no idle deadline', () => {
@@ -252,7 +245,7 @@ describe('a server', () => {
     story.clock.advanceBy(300_000);
     story.sessions.of('db').closed();
     story.tell('db.0', { type: 'server.demanded' });
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-stop-and-demand'));
+    await expectStory(story, 'server/idle-stop-and-demand');
   });
 
   it('applies a new idle deadline immediately', async () => {
@@ -260,14 +253,14 @@ describe('a server', () => {
     story.clock.advanceBy(1_000_000);
     story.load(settingsOf([entry('db', { policy: { idle: { stopMs: 300_000 } } })]));
     story.clock.advanceBy(300_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-deadline-edited'));
+    await expectStory(story, 'server/idle-deadline-edited');
   });
 
   it('reports its impairments while it serves', async () => {
     const story = withReadyServer();
     story.sessions.of('db').impair('flooding');
     story.sessions.of('db').recover('flooding');
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/degraded'));
+    await expectStory(story, 'serving/degraded');
   });
 
   it('is degraded from a failed health check until one succeeds', async () => {
@@ -277,22 +270,22 @@ describe('a server', () => {
     story.chapter('a health check goes unanswered, the answer comes late');
     story.clock.advanceBy(40_000);
     story.sessions.of('db').probed();
-    story.chapter('it does not know the question');
+    story.chapter('the server does not know the method');
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('unknownMethod');
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-look-answered-late'));
+    await expectStory(story, 'serving/health-look-answered-late');
   });
 
   it('is disconnected after enough consecutive failed health checks', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(40_000);
-    story.chapter('the connection says so itself');
+    story.chapter('the connection reports the failure');
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('none');
     story.sessions.of('db').closed();
     story.untilNextSession();
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-given-up'));
+    await expectStory(story, 'serving/health-given-up');
   });
 
   it('is disconnected after flooding for 10 s, and suspended the third time', async () => {
@@ -306,7 +299,7 @@ describe('a server', () => {
       story.untilNextSession();
       story.serve('db');
     }
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/floods'));
+    await expectStory(story, 'serving/floods');
   });
 
   it('is not disconnected while a call is running', async () => {
@@ -318,7 +311,7 @@ describe('a server', () => {
     story.tell('db.0', { type: 'calls.drained', session: 1 });
     story.beginHere();
     story.clock.advanceBy(40_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-and-a-slow-call'));
+    await expectStory(story, 'serving/health-and-a-slow-call');
   });
 
   it('reports why a health check failed', () => {
@@ -362,10 +355,10 @@ describe('a server', () => {
     story.tell('db.0', { type: 'calls.began', session: 1 });
     story.clock.advanceBy(5_000);
     story.sessions.of('db').probed();
-    story.chapter('no more looks');
+    story.chapter('the checks are turned off');
     story.load(settingsOf([entry('db')]));
     story.clock.advanceBy(100_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-edited'));
+    await expectStory(story, 'serving/health-edited');
   });
 
   it('logs in and connects again', async () => {
@@ -374,7 +367,7 @@ describe('a server', () => {
     story.clock.advanceBy(600_000);
     story.send({ type: 'auth.completed', server: 'db' });
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/log-in'));
+    await expectStory(story, 'server/log-in');
   });
 
   it("waits for a busy peer's Retry-After", async () => {
@@ -383,7 +376,7 @@ describe('a server', () => {
     story.clock.advanceBy(41_999);
     story.chapter('not yet');
     story.clock.advanceBy(1);
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after'));
+    await expectStory(story, 'losses/retry-after');
   });
 
   it('keeps its own backoff when a busy peer requests less', async () => {
@@ -391,7 +384,7 @@ describe('a server', () => {
     const story = withServer({ transport: 'http', policy: { restart: { delays } } });
     story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 1_000 }));
     story.untilNextSession();
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after-too-short'));
+    await expectStory(story, 'losses/retry-after-too-short');
   });
 
   it('leaves the queue after a long wait and requests a permit again', async () => {
@@ -400,7 +393,7 @@ describe('a server', () => {
     story.beginHere();
     story.clock.advanceBy(65_000);
     story.load(settingsOf([entry('db')]));
-    await expect(story.toString()).toMatchFileSnapshot(golden('server/queue-deadline'));
+    await expectStory(story, 'server/queue-deadline');
   });
 });
 
@@ -411,7 +404,7 @@ describe('a server when the machine wakes', () => {
     story.clock.advanceBy(2_100);
     story.sessions.of('db').probed();
     story.clock.advanceBy(100_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-answered'));
+    await expectStory(story, 'serving/wake-answered');
   });
 
   it('is checked repeatedly until the network is back', async () => {
@@ -421,7 +414,7 @@ describe('a server when the machine wakes', () => {
     story.sessions.of('db').probed('none');
     story.clock.advanceBy(2_000);
     story.sessions.of('db').probed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-before-the-network'));
+    await expectStory(story, 'serving/wake-before-the-network');
   });
 
   it('reconnects within half a minute if it was lost', () => {
@@ -449,7 +442,7 @@ describe('a server when the machine wakes', () => {
     story.sessions.of('db').fail(failure('transport'));
     story.untilNextSession();
     expect(story.snapshotOf('db.0').context.attempt).toBe(2);
-    await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-while-starting'));
+    await expectStory(story, 'serving/wake-while-starting');
   });
 
   it("still waits for its peer's Retry-After", () => {
@@ -510,7 +503,7 @@ describe('the circuit', () => {
   it('opens after a run of failed calls and closes when the probe succeeds', async () => {
     const story = withOpenCircuit();
     story.sessions.of('db').list([]);
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-closes'));
+    await expectStory(story, 'losses/circuit-closes');
   });
 
   it('opens again for twice as long when the probe hangs or fails', async () => {
@@ -526,7 +519,7 @@ describe('the circuit', () => {
     story.send({ type: 'server.stop', server: 'db' });
     story.sessions.of('db').closed();
     story.clock.advanceBy(600_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-opens-again'));
+    await expectStory(story, 'losses/circuit-opens-again');
   });
 
   it('replaces the session after a run of failed calls and counts from zero in the next', async () => {
@@ -537,6 +530,6 @@ describe('the circuit', () => {
     story.serve('db');
     story.chapter('one more failed call changes nothing');
     story.tell('db.0', { type: 'call.failed', session: 2, at: 0 });
-    await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-exchanges-session'));
+    await expectStory(story, 'losses/circuit-exchanges-session');
   });
 });

@@ -1,7 +1,7 @@
 /** The lists of a session, told as stories. */
 
 import { describe, expect, it } from 'vitest';
-import { golden } from '../story.ts';
+import { expectStory } from '../golden.ts';
 import { failure, listed, unlisted } from './small-session.ts';
 import { type SessionStage, stageSession } from './stage.ts';
 
@@ -27,13 +27,13 @@ describe('the first list', () => {
     stage.clock.advanceBy(5_000);
     stage.answer('closeConnection', { at: 5_100, evidence: {} });
     expect(stage.ends).toMatchObject([{ failure: { kind: 'initTimeout' }, wasOpen: false }]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/late-list'));
+    await expectStory(stage, 'session/late-list');
   });
 
   it('closes the session when it fails', async () => {
     const stage = connect();
     stage.answer('firstList', unlisted());
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/first-list-fails'));
+    await expectStory(stage, 'session/first-list-fails');
   });
 
   it('is followed by another when the tools change meanwhile', async () => {
@@ -42,7 +42,7 @@ describe('the first list', () => {
     stage.answer('firstList', listed(1));
     stage.answer('tools/listItems', listed(2));
     stage.clock.advanceBy(1_000);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/changed-during-first-list'));
+    await expectStory(stage, 'session/changed-during-first-list');
   });
 
   it('restarts its deadline when the machine wakes', () => {
@@ -73,7 +73,7 @@ describe("an open session's lists", () => {
     stage.clock.advanceBy(30_000);
     stage.answer('tools/listItems', listed(2));
     stage.clock.advanceBy(1_000);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/list-retried'));
+    await expectStory(stage, 'session/list-retried');
   });
 
   it('are requested at growing intervals while the server keeps announcing changes', async () => {
@@ -91,7 +91,7 @@ describe("an open session's lists", () => {
     stage.answer('tools/listItems', listed(10));
     stage.clock.advanceBy(30_000);
     expect(stage.snapshot().matches({ open: { tools: 'current' } })).toBe(true);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/chatty-lists'));
+    await expectStory(stage, 'session/chatty-lists');
   });
 
   it('are requested at the end of a pause during which they changed', () => {
@@ -176,7 +176,7 @@ describe("an open session's lists", () => {
       while (!stage.running.includes('resources/listItems')) stage.clock.runNext();
     }
     stage.answer('resources/listItems', listed());
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/late-lists'));
+    await expectStory(stage, 'session/late-lists');
     expect(stage.facts.filter(({ type }) => type === 'session.listFailed')).toEqual([]);
   });
 

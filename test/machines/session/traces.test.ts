@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { presets } from '../../../src/policies/presets/presets.ts';
-import { golden } from '../story.ts';
+import { expectStory } from '../golden.ts';
 import {
   connected,
   ended,
@@ -51,7 +51,7 @@ describe('an opening session', () => {
     stage.answer('connectClient', connected({ era: 'modern', pid: 7 }));
     stage.answer('firstList', listed());
     expect(stage.snapshot().value).toHaveProperty('open');
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/era-answered'));
+    await expectStory(stage, 'session/era-answered');
   });
 
   it('continues with the old handshake on the same process when the server refuses the probe', async () => {
@@ -62,7 +62,7 @@ describe('an opening session', () => {
     stage.report(ended('crashed'));
     stage.answer('closeConnection', { at: 0, evidence: { exitCode: 1 } });
     expect(stage.requests).not.toContain('launchProcess true');
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/era-refused'));
+    await expectStory(stage, 'session/era-refused');
   });
 
   it('restarts the server with the old handshake when the probe ends its process', async () => {
@@ -76,7 +76,7 @@ describe('an opening session', () => {
     stage.answer('connectClient', connected({ pid: 8 }));
     stage.answer('firstList', listed());
     expect(stage.facts.map(({ type }) => type)).toEqual(['session.opened', 'session.listed']);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/second-start'));
+    await expectStory(stage, 'session/second-start');
   });
 
   it('restarts the server when its handshake fails before the exit is known', () => {
@@ -126,7 +126,7 @@ describe('an opening session', () => {
         evidence: { stderrTail: ['too old'] },
       },
     ]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/second-start-fails'));
+    await expectStory(stage, 'session/second-start-fails');
   });
 
   it('falls back to SSE when the address refuses the way older servers do', async () => {
@@ -135,7 +135,7 @@ describe('an opening session', () => {
     stage.answer('closeConnection', { at: 0, evidence: {} });
     stage.answer('connectClient', connected());
     stage.answer('firstList', listed());
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/sse-fallback'));
+    await expectStory(stage, 'session/sse-fallback');
   });
 
   it('reports the first refusal when SSE fails too', async () => {
@@ -144,7 +144,7 @@ describe('an opening session', () => {
     stage.answer('connectClient', unconnected('authRequired'));
     stage.answer('closeConnection', { at: 3, evidence: {} });
     expect(stage.ends).toMatchObject([{ failure: failure('protocol'), wasOpen: false }]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/sse-fallback-fails'));
+    await expectStory(stage, 'session/sse-fallback-fails');
   });
 
   it("closes when the handshake times out, and reports the process's last output", async () => {
@@ -156,7 +156,7 @@ describe('an opening session', () => {
     expect(stage.ends).toMatchObject([
       { failure: { kind: 'initTimeout' }, evidence: { stderrTail: ['No database.'] } },
     ]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/late-connect'));
+    await expectStory(stage, 'session/late-connect');
   });
 
   it('restarts the handshake deadline when the machine wakes', async () => {
@@ -168,7 +168,7 @@ describe('an opening session', () => {
     expect(stage.snapshot().value).toEqual({ opening: 'resolving' });
     stage.clock.advanceBy(1);
     expect(stage.snapshot().value).toBe('closing');
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/wake-while-opening'));
+    await expectStory(stage, 'session/wake-while-opening');
   });
 
   it("applies the policy's deadlines as of the moment they start", () => {
@@ -212,12 +212,12 @@ describe('an open session', () => {
     stage.clock.advanceBy(9_999);
     stage.report({ type: 'wire.resumed' });
     stage.report({ type: 'wire.recovered', reason: 'flooding' });
-    stage.chapter('again, and on and on');
+    stage.chapter('the next pause does not end');
     stage.report({ type: 'wire.paused' });
     stage.clock.advanceBy(10_000);
     stage.answer('closeConnection', { at: 1, evidence: {} });
     expect(stage.ends).toMatchObject([{ isFlood: true, wasOpen: true }]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/flood'));
+    await expectStory(stage, 'session/flood');
   });
 
   it('waits for the process to exit after its connection breaks', async () => {
@@ -226,7 +226,7 @@ describe('an open session', () => {
     stage.clock.advanceBy(200);
     stage.report(ended('crashed'));
     stage.answer('closeConnection', { at: 201, evidence: { exitCode: 1 } });
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off'));
+    await expectStory(stage, 'session/break-off');
   });
 
   it('waits no longer for an exit than for a graceful close', async () => {
@@ -235,14 +235,14 @@ describe('an open session', () => {
     stage.clock.advanceBy(3_000);
     stage.clock.advanceBy(500);
     expect(stage.ends).toMatchObject([{ failure: { kind: 'transport' } }]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off-without-exit'));
+    await expectStory(stage, 'session/break-off-without-exit');
   });
 
   it('drains in-flight requests when the server has forgotten the session', async () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { type: 'wire.lost', drains: true }));
     stage.answer('closeConnection', { at: 1, evidence: {} });
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/forgotten'));
+    await expectStory(stage, 'session/forgotten');
   });
 
   it('reports that it is closing while a lost process is still running', () => {
@@ -261,7 +261,7 @@ describe('an open session', () => {
     stage.clock.advanceBy(10_000);
     stage.command({ type: 'session.giveUp', failure: failure('transport') });
     stage.answer('closeConnection', { at: 1, evidence: {} });
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/given-up'));
+    await expectStory(stage, 'session/given-up');
   });
 
   it('recovers when a health check gets a late response', async () => {
@@ -272,7 +272,7 @@ describe('an open session', () => {
     stage.chapter('the next check is answered in time');
     while (stage.requests.filter((name) => name === 'wire.probe').length < 2) stage.clock.runNext();
     stage.report({ type: 'wire.probed', answer: 'unknownMethod' });
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/answered-late'));
+    await expectStory(stage, 'session/answered-late');
   });
 
   it('checks the server at short intervals after a wake-up, until the network is back', async () => {
@@ -287,7 +287,7 @@ describe('an open session', () => {
     stage.clock.advanceBy(2_000);
     stage.report({ type: 'wire.probed', answer: 'alive' });
     stage.clock.advanceBy(600_000);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/wake-before-network'));
+    await expectStory(stage, 'session/wake-before-network');
   });
 
   it("counts failed checks up to the policy's limit", () => {
@@ -379,7 +379,7 @@ describe('an open session', () => {
     stage.report({ type: 'resource.updated' });
     // Once for what changed while it opened.
     expect(stage.requests.filter((name) => name === 'wire.publish')).toHaveLength(4);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/watched-resources'));
+    await expectStory(stage, 'session/watched-resources');
   });
 });
 
@@ -395,7 +395,7 @@ describe('a closing session', () => {
     expect(stage.ends).toEqual([
       { at: 3_010, wasOpen: true, failure: null, isFlood: false, evidence: {} },
     ]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/close-by-force'));
+    await expectStory(stage, 'session/close-by-force');
   });
 
   it('ends half a second after the forced close even if its process is still running', async () => {
@@ -408,7 +408,7 @@ describe('a closing session', () => {
     expect(stage.ends).toEqual([]);
     stage.clock.advanceBy(1);
     expect(stage.ends).toMatchObject([{ failure: failure('transport'), at: 3_000 }]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/abandoned'));
+    await expectStory(stage, 'session/abandoned');
   });
 
   it('drains no longer than the close deadline', () => {
@@ -449,7 +449,7 @@ describe('a leaf actor that throws', () => {
     stage.break('wire');
     stage.answer('closeConnection', { at: 0, evidence: {} });
     expect(stage.ends).toMatchObject([{ failure: fault, wasOpen: true }]);
-    await expect(stage.toString()).toMatchFileSnapshot(golden('session/wire-throws'));
+    await expectStory(stage, 'session/wire-throws');
   });
 
   it('ends a closing session', () => {

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { serverMachine } from '../../../machines/server/server.ts';
 import { slotsMachine } from '../../../machines/slots.ts';
 import { handoverMachine } from '../../../machines/troupe/handover.ts';
-import { entry, failure, golden, settingsOf, startStory } from '../story.ts';
+import { expectStory } from '../golden.ts';
+import { entry, failure, settingsOf, startStory } from '../story.ts';
 
 const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
 
@@ -20,7 +21,7 @@ describe('a troupe', () => {
     story.send({ type: 'approval.grant', server: 'unknown' });
     story.chapter('taken back, it waits for a decision again');
     story.send({ type: 'approval.revoke', server: 'db' });
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/approval'));
+    await expectStory(story, 'troupe/approval');
   });
 
   it('replaces only the edited server', async () => {
@@ -29,7 +30,7 @@ describe('a troupe', () => {
     story.load(settingsOf([entry('api'), entry('db'), entry('web')]));
     story.beginHere();
     story.load(settingsOf([entry('api'), entry('db', { generation: 'db-2' }), entry('web')]));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edit-of-one-of-three'));
+    await expectStory(story, 'troupe/edit-of-one-of-three');
   });
 
   it('applies only the last of several edits while the old server leaves', async () => {
@@ -39,11 +40,11 @@ describe('a troupe', () => {
     story.beginHere();
     story.load(settingsOf([entry('db', { generation: 'db-2' })]));
     story.load(settingsOf([entry('db', { generation: 'db-3' })]));
-    story.chapter('a command to one who leaves goes nowhere');
+    story.chapter('a command for a leaving server has no effect');
     story.send({ type: 'server.restart', server: 'db' });
     story.sessions.of('db').closed();
     expect(story.sessions.of('db').input.generation).toBe('db-3');
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edits-while-leaving'));
+    await expectStory(story, 'troupe/edits-while-leaving');
   });
 
   it('starts a lazy server that is demanded while its last generation is leaving', () => {
@@ -70,7 +71,7 @@ describe('a troupe', () => {
     story.chapter('its last call is over');
     story.tell('db.0', { type: 'calls.drained', session: 1 });
     story.sessions.scripts[0]?.closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/handover'));
+    await expectStory(story, 'handover/handover');
   });
 
   it('ends calls that outlast a handover at their deadline', async () => {
@@ -85,7 +86,7 @@ describe('a troupe', () => {
     story.clock.advanceBy(9_999);
     story.chapter('not yet');
     story.clock.advanceBy(1);
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/drained-by-deadline'));
+    await expectStory(story, 'handover/drained-by-deadline');
   });
 
   it('hands over to a successor that needs the user', async () => {
@@ -98,7 +99,7 @@ describe('a troupe', () => {
     story.chapter('it is tried again, and the old one serves meanwhile');
     story.untilNextSession();
     story.sessions.of('db').fail(failure('transport'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/failed'));
+    await expectStory(story, 'handover/failed');
   });
 
   it('hands over to a lost remote successor that retries quietly', async () => {
@@ -136,7 +137,7 @@ describe('a troupe', () => {
     story.beginHere();
     story.load(settingsOf([entry('db', { ...lazy, generation: 'db-2' })]));
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/lazy'));
+    await expectStory(story, 'handover/lazy');
   });
 
   it('retires a server and its successor when the server is removed during a handover', async () => {
@@ -149,7 +150,7 @@ describe('a troupe', () => {
     story.chapter('a command reaches neither');
     story.send({ type: 'server.restart', server: 'db' });
     for (const script of story.sessions.scripts) script.closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/removed'));
+    await expectStory(story, 'handover/removed');
   });
 
   it('applies the last of several edits during a handover', async () => {
@@ -166,7 +167,7 @@ describe('a troupe', () => {
     story.chapter('the last edit is taken back');
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
     story.sessions.of('db').closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/edited'));
+    await expectStory(story, 'handover/edited');
   });
 
   it('sends settings and commands to the desired generation and a block to both', async () => {
@@ -184,9 +185,9 @@ describe('a troupe', () => {
     story.serve('db');
     story.load(settingsOf([entry('db', { ...given, description: 'edited again' })]));
     story.send({ type: 'server.reconnect', server: 'db' });
-    story.chapter('neither may run');
+    story.chapter('the server is no longer allowed');
     story.send({ type: 'allow.changed', allowed: [] });
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/commanded'));
+    await expectStory(story, 'handover/commanded');
   });
 
   it('hands over immediately to a generation that the user has stopped', () => {
@@ -226,7 +227,7 @@ describe('a troupe', () => {
     for (const script of story.sessions.scripts) script.closed();
     story.chapter('it starts again as its successor');
     story.send({ type: 'server.start', server: 'db' });
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/stopped'));
+    await expectStory(story, 'handover/stopped');
   });
 
   it('retires removed servers and remembers that they were stopped', async () => {
@@ -237,12 +238,12 @@ describe('a troupe', () => {
     story.beginHere();
     story.load(settingsOf([entry('api')]));
     story.load(settingsOf([entry('api'), entry('db')]));
-    story.chapter('stopped still, until it is started');
+    story.chapter('still stopped, until it is started');
     story.send({ type: 'server.start', server: 'db' });
     story.load(settingsOf([entry('api')]));
-    story.chapter('it is not stopped any more');
+    story.chapter('it is no longer stopped');
     story.load(settingsOf([entry('api'), entry('db')]));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/removal-and-stop-wish'));
+    await expectStory(story, 'troupe/removal-and-stop-wish');
   });
 
   it('applies trust and list changes immediately', async () => {
@@ -255,13 +256,13 @@ describe('a troupe', () => {
     story.send({ type: 'allow.changed', allowed: [] });
     story.send({ type: 'allow.changed', allowed: null });
     story.send({ type: 'trust.changed', trusted: true });
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/trust-and-lists'));
+    await expectStory(story, 'troupe/trust-and-lists');
   });
 
   it('lets the settings narrow the launch list but never widen it', async () => {
     const story = startStory({ launchBound: ['api', 'db'] });
     story.load(settingsOf([entry('api'), entry('db'), entry('web')], { allowed: ['db', 'web'] }));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/launch-bound'));
+    await expectStory(story, 'troupe/launch-bound');
   });
 
   it('starts ten local servers three at a time without waiting for slow ones', async () => {
@@ -281,7 +282,7 @@ describe('a troupe', () => {
     story.chapter('the next three are quick');
     for (const name of ['s9', 's3', 's4']) story.serve(name);
     story.clock.advanceBy(1_000);
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/ten-starts-three-permits'));
+    await expectStory(story, 'troupe/ten-starts-three-permits');
   });
 
   it('opens the startup gate in time, even while servers are starting', async () => {
@@ -291,7 +292,7 @@ describe('a troupe', () => {
     story.clock.advanceBy(299);
     story.chapter('not yet');
     story.clock.advanceBy(1);
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/startup-gate'));
+    await expectStory(story, 'troupe/startup-gate');
   });
 
   it('runs without settings that cannot be read in time and applies them later', async () => {
@@ -300,7 +301,7 @@ describe('a troupe', () => {
     story.send({ type: 'settings.reload' });
     story.send({ type: 'settings.changed', settings: {} });
     story.load(settingsOf([entry('db')]));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/late-settings'));
+    await expectStory(story, 'troupe/late-settings');
   });
 
   it('ends the session of a server that throws and restarts the server after a pause', async () => {
@@ -321,7 +322,7 @@ describe('a troupe', () => {
     isBroken = false;
     story.clock.advanceBy(1_000);
     story.serve('db');
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/server-that-throws'));
+    await expectStory(story, 'troupe/server-that-throws');
   });
 
   it("hands over immediately when the handover's chart throws", async () => {
@@ -340,7 +341,7 @@ describe('a troupe', () => {
     story.serve('db');
     story.sessions.scripts[0]?.closed();
     expect(story.isRunning).toBe(true);
-    await expect(story.toString()).toMatchFileSnapshot(golden('handover/that-throws'));
+    await expectStory(story, 'handover/that-throws');
   });
 
   it("stops even if a handover's chart throws", async () => {
@@ -380,7 +381,7 @@ describe('a troupe', () => {
     expect(story.isRunning).toBe(true);
     isBroken = false;
     story.tell('db.1', { type: 'server.demanded' });
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/broker-that-throws'));
+    await expectStory(story, 'troupe/broker-that-throws');
   });
 
   it('stops when all servers have left', async () => {
@@ -393,7 +394,7 @@ describe('a troupe', () => {
     story.load(settingsOf([entry('web')]));
     story.send({ type: 'server.start', server: 'db' });
     story.sessions.of('api').closed();
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop'));
+    await expectStory(story, 'troupe/stop');
   });
 
   it('stops within its deadline when a server does not leave, and immediately when killed', async () => {
@@ -404,7 +405,7 @@ describe('a troupe', () => {
     story.send({ type: 'troupe.stop' });
     story.clock.advanceBy(5_000);
     expect(story.sessions.of('db').state).toBe('over');
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop-by-deadline'));
+    await expectStory(story, 'troupe/stop-by-deadline');
   });
 
   it('ends everything immediately when it is killed', async () => {
@@ -414,7 +415,7 @@ describe('a troupe', () => {
     story.send({ type: 'troupe.kill' });
     expect(story.sessions.of('db').state).toBe('over');
     expect(story.clock.pendingCount).toBe(0);
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/kill'));
+    await expectStory(story, 'troupe/kill');
   });
 
   it('reconciles when the machine wakes and does nothing if nothing changed', async () => {
@@ -424,7 +425,7 @@ describe('a troupe', () => {
     story.beginHere();
     story.send({ type: 'system.woke' });
     story.load(settingsOf([entry('db')]));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/nothing-changed'));
+    await expectStory(story, 'troupe/nothing-changed');
   });
 
   it('keeps a failing server from disturbing the others', async () => {
@@ -433,6 +434,6 @@ describe('a troupe', () => {
     story.serve('api');
     story.beginHere();
     story.sessions.of('db').fail(failure('capabilityMissing'));
-    await expect(story.toString()).toMatchFileSnapshot(golden('troupe/one-fails'));
+    await expectStory(story, 'troupe/one-fails');
   });
 });
