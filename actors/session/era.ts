@@ -6,7 +6,7 @@
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict } from '../../src/domain/session.ts';
-import type { Negotiation } from '../../src/protocol/mcp-client.ts';
+import type { Client, Negotiation } from '../../src/protocol/mcp-client.ts';
 import type { SessionPorts } from './ports.ts';
 
 // A local server that supports the probe responds at once; others may stay silent.
@@ -47,4 +47,33 @@ export function chooseEra(
   const hasLeft = leftWhenAsked?.has(generation) === true;
   const prior = eras.get(generation) ?? (hasLeft ? oldHandshake : undefined);
   return { negotiation, ...(prior !== undefined && { prior }) };
+}
+
+/** Stores the era in which a client has connected, and returns it. */
+export function noteEra(
+  client: Client,
+  spec: ServerSpec,
+  prior: EraVerdict | undefined,
+  generation: string,
+  { eras, leftWhenAsked }: Pick<SessionPorts, 'eras' | 'leftWhenAsked'>,
+): 'legacy' | 'modern' {
+  const era = client.getProtocolEra() ?? 'legacy';
+  leftWhenAsked?.delete(generation);
+  // A stored era keeps its date.
+  const isStored = prior !== undefined && prior === eras.get(generation);
+  if (spec.era === 'auto' && !isStored) {
+    const discover = client.getDiscoverResult();
+    const isModern = era === 'modern' && discover !== undefined;
+    eras.set(generation, isModern ? { kind: 'modern', discover } : { kind: 'legacy' });
+  }
+  return era;
+}
+
+/** Has the next session probe the era. */
+export function forgetEra(
+  generation: string,
+  { eras, leftWhenAsked }: Pick<SessionPorts, 'eras' | 'leftWhenAsked'>,
+): void {
+  eras.forget(generation);
+  leftWhenAsked?.delete(generation);
 }

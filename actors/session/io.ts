@@ -104,8 +104,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   sending(method: string): void {
-    const isFollowed = this.#opening.noteSent(method);
-    if (isFollowed && this.#open === undefined) this.#report({ type: 'wire.sent', method });
+    if (this.#open === undefined && this.#opening.noteSent(method))
+      this.#report({ type: 'wire.sent', method });
   }
 
   broke(): void {
@@ -164,17 +164,17 @@ class NetworkSession implements SessionIo, OpeningEvents {
       this.#ports.overSse?.delete(this.#id.generation);
       signal.throwIfAborted();
       const seen = this.#describe(error);
-      const hints = this.#opening.hintsOf(seen);
-      const failure = hints.hasLeft ? this.#classify(seen) : this.#failureToOpen(seen);
-      return { ...this.#failed(failure), ...hints };
+      return {
+        ...this.#failed(this.#failureToOpen(seen)),
+        wasAnswered: seen.rpcCode !== undefined,
+        mayBeOverSse: this.#opening.mayBeOverSse(seen),
+      };
     }
   }
 
   async list(list: ListName, signal: AbortSignal): Promise<ListOutcome> {
     if (this.#open === undefined) throw new Error('The session is not open.');
-    const outcome = await this.#open.catalog.list(list, signal);
-    if (list === 'tools' && outcome.type === 'listed') this.#opening.proved();
-    return outcome;
+    return this.#open.catalog.list(list, signal);
   }
 
   async close(how: Ending): Promise<CloseOutcome> {
@@ -207,7 +207,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   #opened({ client, connection, era }: Connected): ConnectOutcome {
     const { actorId, server, session } = this.#id;
     const { clock, questions: ports, logLevel = noLevel } = this.#ports;
-    const { secrets } = this.#opening;
+    const { secrets } = this.#opening.values;
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     const questions =
       ports &&
@@ -287,13 +287,16 @@ class NetworkSession implements SessionIo, OpeningEvents {
       ports: this.#ports,
       client,
       hasHeaders,
-      secrets: this.#opening.secrets,
+      secrets: this.#opening.values.secrets,
       isOpen: () => this.#isOpen(),
       report: (fact) => this.#report(fact),
       remark: (line) => this.remark(line),
       describe: (error, asked) => {
         const seen = this.#describe(error);
-        const failure = this.#opening.doubted(this.#classify(seen, asked));
+        const refusal = this.#classify(seen, asked);
+        // An old server has answered its handshake, and a modern one has when it lists its tools.
+        const isProved = client.getProtocolEra() === 'legacy' || this.#open?.catalog.hasTools;
+        const failure = isProved === true ? refusal : this.#opening.doubted(refusal);
         if (asked === methods.listTools.name) this.#reconsider(failure, seen);
         return { failure, ...(seen.rpcCode !== undefined && { rpcCode: seen.rpcCode }) };
       },
@@ -316,7 +319,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
     if (news.about === 'resource') catalog?.updated(news.uri);
     else if (news.about === 'message') {
       // Also before the session is open: a server may report what it does at its start.
-      const params = redactData(news.params, this.#opening.secrets) as typeof news.params;
+      const params = redactData(news.params, this.#opening.values.secrets) as typeof news.params;
       this.#ports.notified?.(this.#id.server, logMethod, params);
     } else catalog?.listChanged(news.about);
   }
@@ -358,7 +361,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
         ? seen.message
         : `${seen.message}${explanationInWords(seen)}`;
     const message = 'The server ended by itself with exit code 0';
-    if (this.#opening.policy().restart.on === 'always') return `${message}.`;
+    if (this.#opening.values.policy().restart.on === 'always') return `${message}.`;
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 
@@ -393,7 +396,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   #describe(error: unknown): Seen {
-    return describeError(error, this.#opening.secrets);
+    return describeError(error, this.#opening.values.secrets);
   }
 
   #classify(seen: Seen, asked?: string): Failure {
@@ -423,7 +426,7 @@ class NetworkSession implements SessionIo, OpeningEvents {
   remark(line: string, stream: LogStream = 'troupe'): void {
     const { server, session } = this.#id;
     // Lines from the server's own streams were redacted before they were cut.
-    const clean = stream === 'troupe' ? redactWords(line, this.#opening.secrets) : line;
+    const clean = stream === 'troupe' ? redactWords(line, this.#opening.values.secrets) : line;
     this.#ports.log(server, printableLine(clean, remarkCharacters), { session, stream });
   }
 

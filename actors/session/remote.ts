@@ -3,22 +3,53 @@
  * process loads neither this file nor Node's HTTP and TLS modules.
  */
 
-import type { TransportKind } from '../../src/domain/server-spec.ts';
+import type { SessionId } from '../../src/domain/session.ts';
 import type { Client } from '../../src/protocol/mcp-client.ts';
 import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
 import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
-import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
+import { openEndpoint, type RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
+import type { Resolved } from '../values/target.ts';
+import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
+import type { SessionPorts } from './ports.ts';
+import type { SessionValues } from './session-values.ts';
 
-export { openEndpoint } from '../transports/http/proxy-and-tls.ts';
+type RemoteTarget = Extract<Resolved, { readonly endpoint: object }>;
 
-/**
- * Creates the transport, without connecting. `onLost` is called once, when the server no longer
- * responds.
- */
+interface RemoteSetup {
+  readonly id: SessionId;
+  readonly ports: SessionPorts;
+  readonly values: SessionValues;
+  readonly connection: ConnectionSetup;
+  readonly client: Client;
+  /** Called once, when the server no longer responds. */
+  readonly onLost: (error: unknown) => void;
+}
+
+/** Creates the transport, with the login of its address, without connecting. */
 export async function connectRemote(
-  carrier: TransportKind,
+  { type, endpoint: written }: RemoteTarget,
+  { id, ports, values, connection, client, onLost }: RemoteSetup,
+  signal: AbortSignal,
+) {
+  const endpoint = {
+    ...(await openEndpoint(written, (line) => connection.events.remark(line))),
+    ...values.freshHeaders(written),
+    ...values.freshLogIn(),
+  };
+  const logIn = await ports.authenticatorFor?.(id, endpoint);
+  signal.throwIfAborted();
+  const reported = withReportedTokens(logIn, (secrets) => values.addSecrets(secrets));
+  const authenticator = withCurrentHeaders(endpoint, reported);
+  const setup = authenticator === undefined ? connection : { ...connection, authenticator };
+  // The authenticator sends headers that may change.
+  const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
+  return { authenticator, ...(await createTransport(type, sent, setup, client, onLost)) };
+}
+
+async function createTransport(
+  type: RemoteTarget['type'],
   endpoint: RemoteEndpoint,
   setup: ConnectionSetup,
   client: Client,
@@ -27,8 +58,8 @@ export async function connectRemote(
   let http: HttpTransport | undefined;
   const isBusy = (): boolean => http?.isBusy === true;
   const liveness = createLiveness(client, setup.clock, isBusy, onLost);
-  if (carrier === 'sse') return { liveness, connection: new SseTransport(endpoint, setup) };
-  if (carrier !== 'ws') {
+  if (type === 'sse') return { liveness, connection: new SseTransport(endpoint, setup) };
+  if (type !== 'ws') {
     http = new HttpTransport(endpoint, setup, liveness);
     return { liveness, connection: http };
   }

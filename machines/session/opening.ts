@@ -27,7 +27,6 @@
  * launching -- done launchProcess --> connecting.greeting
  * launching -- error launchProcess --> closing
  * connecting invokes connectClient
- * connecting -- done connectClient [hasLeft] --> leaving
  * connecting -- done connectClient [mayBeOverSse] --> fallingBack
  * connecting -- done connectClient [hasFailed] --> releasing
  * connecting -- done connectClient --> loadingTools
@@ -35,6 +34,7 @@
  * connecting: [*] -> preparing
  *   preparing -- wire.sent [isEraQuestion] --> asking
  *   asking -- wire.sent [isInitialize] --> greeting
+ *   asking -- done connectClient [hasLeft] --> leaving
  *   asking -- wire.ended [hasProcess] --> leaving
  *   greeting
  * leaving invokes closeConnection
@@ -184,7 +184,6 @@ export const openingStates = sessionSetup.createStateConfig({
       invoke: {
         ...connect('negotiated'),
         onDone: [
-          { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
           {
             guard: { type: 'mayBeOverSse', params: outcomeOf },
             actions: { type: 'noteRefusal', params: outcomeOf },
@@ -210,6 +209,10 @@ export const openingStates = sessionSetup.createStateConfig({
             'wire.sent': {
               guard: { type: 'isInitialize', params: eventOf },
               target: 'greeting',
+            },
+            'xstate.done.actor.connectClient': {
+              guard: { type: 'hasLeft', params: outcomeOf },
+              target: '#session.opening.leaving',
             },
             'wire.ended': {
               guard: { type: 'hasProcess', params: contextOf },

@@ -7,6 +7,7 @@ import {
   assertEvent,
   assign,
   cancel,
+  type DoneActorEvent,
   type ErrorActorEvent,
   enqueueActions,
   fromCallback,
@@ -77,8 +78,16 @@ type InternalEvent = { readonly type: 'start.expired' | 'input.flooded' | 'part.
 
 /** The connection's actor threw. */
 type WireError = ErrorActorEvent<unknown, 'wire'>;
+/** The handshake is over, one way or the other. */
+type Greeted = DoneActorEvent<ConnectOutcome, 'connectClient'>;
 
-export type SessionEvent = SessionCommand | WireFact | RefreshFact | WireError | InternalEvent;
+export type SessionEvent =
+  | SessionCommand
+  | WireFact
+  | RefreshFact
+  | WireError
+  | Greeted
+  | InternalEvent;
 
 // SIGKILL takes milliseconds, and a connection waits a quarter of a second for it to take effect;
 // this is twice that.
@@ -325,9 +334,9 @@ export const sessionSetup = setup({
     hasProcess: (_, { hasProcess }: Resolved) => hasProcess,
     /** Whether the protocol era is unknown, so it is probed first. */
     asksEra: (_, { asksEra }: Resolved) => asksEra,
-    /** Whether the process exited on the era probe instead of answering it. */
-    hasLeft: ({ context }, { hasLeft }: Partial<Unconnected>) =>
-      context.asksEra && hasLeft === true,
+    /** Whether the process exited instead of answering; an error is an answer, too. */
+    hasLeft: ({ context }, { wasAnswered }: Partial<Unconnected>) =>
+      context.hasProcess && wasAnswered === false,
     /** Whether the address refused the handshake the way an SSE server does. */
     mayBeOverSse: (_, { mayBeOverSse }: Partial<Unconnected>) => mayBeOverSse === true,
     /** Whether the era probe is being sent. */

@@ -177,8 +177,8 @@ export type ConnectOutcome =
       readonly offers: { readonly resources: boolean; readonly prompts: boolean };
     })
   | (StepFailed & {
-      /** Whether the process exited during its era probe. */
-      readonly hasLeft: boolean;
+      /** Whether the server answered, if only with an error. */
+      readonly wasAnswered: boolean;
       /** Whether the address refused the way servers of the SSE transport do. */
       readonly mayBeOverSse: boolean;
     });

@@ -65,7 +65,7 @@ export class SessionCatalog {
   /** Each list's gap, by method; the same gap is logged only once. */
   #gaps: Map<string, string> | undefined;
   /** Whether the tools have been listed. */
-  #hasTools = false;
+  hasTools = false;
   /** Tools by name, if their arguments may have to be repeated in headers. */
   #tools: ReadonlyMap<string, ListedTool> | undefined;
   /** Kinds of other lists that this session has stored. */
@@ -206,10 +206,10 @@ export class SessionCatalog {
     const { client, ports, id, secrets, hasHeaders } = this.#setup;
     const gap = this.#gapIn(list, methods.listTools.name, 'tools') ?? null;
     // A session without any list could not be used at all, so only a later list may fail here.
-    if (this.#hasTools && gap !== null && list.items.length === 0)
+    if (this.hasTools && gap !== null && list.items.length === 0)
       return { type: 'failed', failure: gap };
-    if (!this.#hasTools) this.#putMissing();
-    this.#hasTools = true;
+    if (!this.hasTools) this.#putMissing();
+    this.hasTools = true;
     if (hasHeaders) this.#tools = new Map(list.items.map((tool) => [tool.name, tool]));
     const instructions = client.getInstructions();
     ports.catalogs.put(id, list.items, {

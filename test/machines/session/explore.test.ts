@@ -87,7 +87,7 @@ const everyEvent: Choices = {
     done('connectClient', connected({ offers: everything, pid: 7 })),
     done('connectClient', unconnected('crashed')),
     hasProcess
-      ? done('connectClient', unconnected('crashed', { hasLeft: true }))
+      ? done('connectClient', unconnected('crashed', { wasAnswered: false }))
       : done('connectClient', unconnected('protocol', { mayBeOverSse: true })),
   ],
   'xstate.done.actor.firstList': [listed(), listed(1, gap), unlisted()].map((outcome) =>

@@ -35,7 +35,7 @@ const answers = {
     connected(),
     connected({ offers }),
     connected({ offers }),
-    unconnected('crashed', { hasLeft: true }),
+    unconnected('crashed', { wasAnswered: false }),
     unconnected('protocol', { mayBeOverSse: true }),
     unconnected('transport'),
   ],

@@ -50,6 +50,7 @@ const nothing = {
   'wire.resumed': 'ignored',
   'list.settled': 'ignored',
   'xstate.error.actor.wire': 'closing',
+  'xstate.done.actor.connectClient': 'ignored',
   'start.expired': 'ignored',
   'input.flooded': 'ignored',
   'part.broke': 'ignored',
@@ -65,6 +66,9 @@ const opening = {
   'start.expired': 'closing',
 } as const;
 
+/** The failure of a handshake ends the session, unless the server may have left because it was asked. */
+const greeting = { ...opening, 'xstate.done.actor.connectClient': 'releasing' } as const;
+
 /** The process that left, or the address that refused, is expected to end. */
 const leavesFirst = { ...opening, 'wire.ended': 'noted' } as const;
 
@@ -77,19 +81,20 @@ const session: Readonly<Record<SessionState, Replies<SessionState | 'closed'>>> 
   'opening.resolving': opening,
   'opening.launching': opening,
   // An exit before anything was sent is a failure like any other.
-  'opening.connecting.preparing': opening,
+  'opening.connecting.preparing': greeting,
   'opening.connecting.asking': {
     ...opening,
+    'xstate.done.actor.connectClient': 'opening.leaving',
     'wire.sent': 'opening.connecting.greeting',
     // A server that leaves when it is asked is started again.
     'wire.ended': 'opening.leaving',
   },
-  'opening.connecting.greeting': opening,
+  'opening.connecting.greeting': greeting,
   'opening.leaving': leavesFirst,
   'opening.relaunching': opening,
-  'opening.greetingOld': opening,
+  'opening.greetingOld': greeting,
   'opening.fallingBack': leavesFirst,
-  'opening.greetingOverSse': opening,
+  'opening.greetingOverSse': greeting,
   'loadingTools.fresh': { ...loadingTools, 'tools.changed': 'loadingTools.outdated' },
   'loadingTools.outdated': loadingTools,
   // Without its regions.

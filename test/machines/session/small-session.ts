@@ -93,9 +93,9 @@ export function connected(
 
 export function unconnected(
   kind: FailureKind,
-  hints: { readonly hasLeft?: boolean; readonly mayBeOverSse?: boolean } = {},
+  hints: { readonly wasAnswered?: boolean; readonly mayBeOverSse?: boolean } = {},
 ): ConnectOutcome {
-  return { ...failed(kind), hasLeft: false, mayBeOverSse: false, ...hints };
+  return { ...failed(kind), wasAnswered: true, mayBeOverSse: false, ...hints };
 }
 
 export function listed(count = 1, gap: Failure | null = null): ListOutcome {

@@ -81,7 +81,8 @@ describe('an opening session', () => {
 
   it('restarts the server when its handshake fails before the exit is known', () => {
     const stage = ask();
-    stage.answer('connectClient', unconnected('crashed', { hasLeft: true }));
+    stage.report({ type: 'wire.sent', method: 'server/discover' });
+    stage.answer('connectClient', unconnected('crashed', { wasAnswered: false }));
     expect(stage.snapshot().value).toEqual({ opening: 'leaving' });
   });
 
@@ -95,7 +96,7 @@ describe('an opening session', () => {
     const stage = stageSession();
     stage.answer('resolveTarget', resolved());
     stage.answer('launchProcess', launched);
-    stage.answer('connectClient', unconnected('crashed', { hasLeft: true }));
+    stage.answer('connectClient', unconnected('crashed', { wasAnswered: false }));
     expect(stage.snapshot().value).toBe('releasing');
     expect(stage.requests).not.toContain('launchProcess true');
   });
@@ -115,7 +116,7 @@ describe('an opening session', () => {
     stage.answer('closeConnection', { at: 0, evidence: {} });
     stage.answer('launchProcess', launched);
     stage.beginHere();
-    stage.answer('connectClient', unconnected('versionUnsupported', { hasLeft: true }));
+    stage.answer('connectClient', unconnected('versionUnsupported', { wasAnswered: false }));
     stage.answer('closeConnection', { at: 9, evidence: { stderrTail: ['too old'] } });
     expect(stage.ends).toEqual([
       {

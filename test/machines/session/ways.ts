@@ -79,6 +79,10 @@ const exampleOf: { readonly [Type in SessionEventType]: EventOf<Type> } = {
     actorId: 'wire',
     error: new Error('a fault'),
   },
+  'xstate.done.actor.connectClient': done(
+    'connectClient',
+    unconnected('crashed', { wasAnswered: false }),
+  ) as EventOf<'xstate.done.actor.connectClient'>,
   'start.expired': { type: 'start.expired' },
   'input.flooded': { type: 'input.flooded' },
   'part.broke': { type: 'part.broke' },
@@ -99,7 +103,10 @@ const toPreparing = [
   done('launchProcess', launched),
 ];
 const toAsking = [...toPreparing, { type: 'wire.sent', method: 'server/discover' }];
-const toLeaving = [...toAsking, done('connectClient', unconnected('crashed', { hasLeft: true }))];
+const toLeaving = [
+  ...toAsking,
+  done('connectClient', unconnected('crashed', { wasAnswered: false })),
+];
 const toRelaunching = [...toLeaving, done('closeConnection', left)];
 const toFallingBack = [
   done('resolveTarget', resolved(remote)),
