@@ -1,7 +1,8 @@
 /**
  * Breaks the charts on purpose and reports which breaks the chart tests notice: `npm run mutants`.
  * `npm run mutants -- presets` changes the presets' numbers instead, and reports which of them the
- * tests that docs/parity.md names notice. Names, or the beginnings of names, after that choose some
+ * tests that docs/parity.md names notice, and `-- parity` breaks the code behind its rows
+ * (scripts/mutants/parity-mutants.ts). Names, or the beginnings of names, after that choose some
  * mutants. Each mutant replaces one text of one file while vitest loads it; no file is written. All
  * charts take 100 s of CPU time, all presets ten minutes. The exit code is 1 when a mutant survives or does
  * not load, when the unchanged code fails, or when a text to be replaced does not occur exactly once.
@@ -10,6 +11,7 @@
 import { fileURLToPath } from 'node:url';
 import { startVitest, type TestModule } from 'vitest/node';
 import { chartMutants, type Mutant, staleMutants } from './mutants/chart-mutants.ts';
+import { breakDrawnRows } from './mutants/parity-mutants.ts';
 import { presetMutants } from './mutants/preset-mutants.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -88,6 +90,7 @@ function isNoticed(titles: NonNullable<Mutant['titles']>) {
 }
 
 async function main(args: readonly string[]): Promise<boolean> {
+  if (args[0] === 'parity') return breakDrawnRows(root, args.slice(1));
   const names = args.filter((arg) => arg !== 'presets');
   const mutants = names.length === args.length ? chartMutants : presetMutants;
   const unknown = names.filter((name) => !mutants.some((mutant) => mutant.name.startsWith(name)));

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { type PolicyField, type PresetName, presetNames } from '../../src/domain/policy.ts';
 import { equalData } from '../../src/policies/equal-data.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
-import { shownRowsOf, testNamedIn } from '../docs/shown-rows.ts';
+import { type ShownRow, shownRowsOf, testNamedIn } from '../docs/shown-rows.ts';
 import type { Mutant } from './chart-mutants.ts';
 
 // It compares the values themselves, not what follows from them.
@@ -20,7 +20,9 @@ const otherValues: Partial<Record<PolicyField, unknown>> = {
 };
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
-const page = shownRowsOf(read('../../docs/parity.md'));
+
+/** The rows of docs/parity.md. */
+export const page = shownRowsOf(read('../../docs/parity.md'));
 
 /** Rows of docs/parity.md, with the field of a preset that they are about and its value. */
 export const presetRows = parse(read('preset-rows.yaml')) as readonly (readonly [
@@ -37,13 +39,7 @@ export const presetMutants: readonly Mutant[] = presetRows.flatMap(([ids, preset
 function mutantOf(id: string, preset: PresetName, field: PolicyField): readonly Mutant[] {
   const row = page.find(({ cells }) => cells[0] === id);
   if (row === undefined) return [];
-  const named = row.shownBy.flatMap((part) => testNamedIn(part) ?? []);
-  const titles = named
-    .filter(({ title }) => title !== tableTest)
-    .map(({ file, title }) => ({
-      file: `test/${file}`,
-      title: patternOf(title),
-    }));
+  const titles = testsOf(row).filter(({ words }) => words !== tableTest);
   const policy = preset === 'default' ? 'defaultPolicy' : preset;
   const [group = '', key = ''] = field.split('.');
   const value = JSON.stringify(otherValues[field] ?? otherThan(preset, group, key));
@@ -61,11 +57,21 @@ function mutantOf(id: string, preset: PresetName, field: PolicyField): readonly 
   ];
 }
 
-function patternOf(title: string): RegExp {
-  const parts = title
-    .split(placeholder)
-    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/gu, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`, 'su');
+/** Returns the tests that a row of the page names; their titles match with any values. */
+export function testsOf({ shownBy }: ShownRow) {
+  return shownBy
+    .flatMap((part) => testNamedIn(part) ?? [])
+    .map(({ file, title }) => ({
+      file: `test/${file}`,
+      words: title,
+      title: new RegExp(`^${patternOf(title)}$`, 'su'),
+    }));
+}
+
+/** Returns the source of a pattern that matches a title with any values in it. */
+export function patternOf(title: string): string {
+  const parts = title.split(placeholder);
+  return parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/gu, '\\$&')).join('.*');
 }
 
 /** Returns the value of the next preset that differs; a number may be unlike all of them. */

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { chartMutants, staleMutants } from '../../scripts/mutants/chart-mutants.ts';
+import { Sites } from '../../scripts/mutants/parity-mutants.ts';
 import { presetMutants } from '../../scripts/mutants/preset-mutants.ts';
 
 const mutants = [...chartMutants, ...presetMutants];
@@ -20,5 +22,35 @@ describe('mutants', () => {
 
   it('have unique names', () => {
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
+  });
+});
+
+describe('the sites of code', () => {
+  const code = `
+    const log = [];
+    const add = (word) => log.push(word);
+    if (one) add('one'); else add('none');
+    add(two === 2 ? 'two' : 'not two');
+    while (log.length < 3) add('more');
+    return log.join();`;
+  const sites = new Sites();
+  const loaded = sites.load('src/a.ts', code);
+  const resultWithout = (broken?: number): unknown => {
+    const site = (id: number, value: unknown): unknown => (id === broken ? !value : value);
+    return runInNewContext(`(() => { ${loaded} })()`, { $site: site, one: true, two: 2 });
+  };
+
+  it('do not change it', () => {
+    expect(resultWithout()).toBe('one,two,more');
+  });
+
+  it('are its conditions, comparisons and calls, except those of loops', () => {
+    expect(sites.all.map(({ id, place, text }) => [place, text, resultWithout(id)])).toEqual([
+      ['src/a.ts:4', 'one', 'none,two,more'],
+      ['src/a.ts:4', "add('one');", 'two,more,more'],
+      ['src/a.ts:4', "add('none');", 'one,two,more'],
+      ['src/a.ts:5', "add(two === 2 ? 'two' : 'not two');", 'one,more,more'],
+      ['src/a.ts:5', 'two === 2', 'one,not two,more'],
+    ]);
   });
 });
