@@ -3,8 +3,8 @@
  *
  * Emits `settings.loaded` once all files have been read for the first time, and again whenever a
  * server, a limit or a problem differs from the last one emitted. A new comment, a different layout
- * or a touched file is not a change; if it moves lines, the fact is `settings.relocated`. Specs are
- * in the spec book before the fact that names them.
+ * or a touched file is not a change; if it moves lines, the fact is `settings.relocated`. Whoever
+ * reads what is desired finds it before the root gets the fact.
  *
  * Observable logic ignores events, so commands arrive through a port of the input:
  * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
@@ -41,8 +41,8 @@ import { type SettingsSignal, settingsStream } from './stream.ts';
 export interface SettingsPorts extends Pick<SettingsReaderPorts, 'projectRoot' | 'docker'> {
   readonly clock: Clock;
   readonly reader: SettingsReader;
-  /** Receives the specs before the fact that names their generations is emitted. */
-  readonly specs: { put(specs: Specs): void };
+  /** Receives the settings and their specs just before the fact. */
+  readonly book: { put(settings: Settings, specs: Specs): void };
   /**
    * Yields to the event loop between reading an edit and the fact that applies it, each of which blocks
    * for several milliseconds, so that responses and calls of running servers pass in between.
@@ -68,17 +68,22 @@ function follow(
   commands: SettingsCommands,
   observer: Observer<SettingsFact>,
 ): { unsubscribe(): void } {
-  const { docker, projectRoot, reader, watch = watchSettingsFiles } = ports;
+  const { book, docker, projectRoot, reader, watch = watchSettingsFiles } = ports;
   let watchProblems: readonly Problem[] = [];
   const factOf = newsFor(ports, () => watchProblems);
+  let specs: Specs = new Map();
   const newsOf = async (reading: SettingsReading): Promise<SettingsFact | undefined> => {
+    specs = reading.specs;
     const fact = factOf(reading);
     // Whoever obeys the fact looks at all servers in the same turn.
     await pauseAmong(reading.settings.servers);
     return fact;
   };
   const { signal, stop } = startReading(ports, newsOf, {
-    next: (fact) => observer.next?.(fact),
+    next: (fact) => {
+      book.put(fact.settings, specs);
+      observer.next?.(fact);
+    },
     error: (error) => {
       end();
       observer.error?.(error);
@@ -178,12 +183,12 @@ function startReading(
 
 /** Compares each reading with the last one emitted. */
 function newsFor(
-  { clock, specs }: SettingsPorts,
+  { clock }: SettingsPorts,
   watchProblems: () => readonly Problem[],
 ): (reading: SettingsReading) => SettingsFact | undefined {
   let emitted: Settings | undefined;
   let atStart: SettingsReading['startupGate'] | undefined;
-  return ({ settings: present, specs: presentSpecs, startupGate }) => {
+  return ({ settings: present, startupGate }) => {
     atStart ??= startupGate;
     const news = [...changedSinceStart(atStart, startupGate), ...watchProblems()];
     const servers = sharedWith(emitted, present.servers);
@@ -193,7 +198,6 @@ function newsFor(
     const isSame = difference === 'lines';
     preparePlaces(emitted ?? null, settings);
     emitted = settings;
-    specs.put(presentSpecs);
     return { type: isSame ? 'settings.relocated' : 'settings.loaded', settings, at: clock.now() };
   };
 }
@@ -243,24 +247,4 @@ function differenceOf(now: Settings, before: Settings): 'none' | 'lines' | 'mean
 function meaningOf({ limits: _limits, allowed, excluded, ...rest }: Omit<Settings, 'servers'>) {
   // Absent allows every server; empty allows none.
   return { ...rest, allowed: allowed?.toSorted(), excluded: excluded.toSorted() };
-}
-
-export type SpecBook = ReturnType<typeof createSpecBook>;
-
-/**
- * Creates a map of specs by generation, separate from charts and records because specs may contain
- * secrets. It keeps the last two loads: the older one for servers that are being replaced. Older
- * generations are stopping and open no connection.
- */
-export function createSpecBook() {
-  let latest: Specs = new Map();
-  let previous = latest;
-  return {
-    /** Adds a load's specs and drops those from before the previous load. */
-    put(specs: Specs): void {
-      previous = latest;
-      latest = specs;
-    },
-    get: (generation: string) => latest.get(generation) ?? previous.get(generation),
-  };
 }

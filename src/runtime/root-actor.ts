@@ -82,7 +82,7 @@ export interface RootPorts {
   readonly parts: TroupeParts;
   readonly input: TroupeInput;
   readonly settings: Pick<SettingsPorts, 'projectRoot' | 'reader' | 'docker'>;
-  readonly specs: SettingsPorts['specs'];
+  readonly book: SettingsPorts['book'];
   readonly session: Omit<SessionPorts, 'clock' | 'env'>;
   /** Called with every inspection event after the root's own start. */
   readonly observe: (event: UnrootedEvent) => void;
@@ -90,11 +90,11 @@ export interface RootPorts {
 
 /** Creates the root without starting it. */
 export function createRoot(ports: RootPorts): RootRef {
-  const { parts, input, settings, specs } = ports;
+  const { parts, input, settings, book } = ports;
   const { clock, env } = parts;
   const { projectRoot } = settings;
   const actors = parts.createSession({ clock, env, projectRoot, ...ports.session });
-  const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
+  const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, book });
   const { listItems } = actors;
   // Do not share the functions that copy contexts: one for all charts becomes megamorphic.
   const refresh = stoppingChildren(

@@ -9,11 +9,11 @@ import type { ServerStatus } from '../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
 import { removedServers, serverNamed } from '../policies/admission/server-place.ts';
 import { GroupedMap } from '../policies/grouped-map.ts';
-import { explainServer } from './explain/explain.ts';
+import { type ExplainPorts, explainServer } from './explain/explain.ts';
 import { ServerHistories } from './explain/server-history.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
-import type { RootSnapshot, StatusBoard } from './status/board.ts';
+import type { RootSnapshot } from './status/board.ts';
 import { lifecycleLines, ServerLogs } from './status/server-log.ts';
 
 import { ServerTelemetry } from './telemetry/servers.ts';
@@ -108,8 +108,8 @@ export class ServerRecords {
     this.#telemetry?.close();
   }
 
-  explain(server: string, board: StatusBoard, root: RootSnapshot): Explanation | undefined {
-    return explainServer(server, board, root, this.#histories, this.#clock);
+  explain(server: string, ports: ExplainPorts, root: RootSnapshot): Explanation | undefined {
+    return explainServer(server, ports, root, this.#histories, this.#clock);
   }
 
   /** Returns a server's log; undefined if the server has never been recorded. */

@@ -1,5 +1,6 @@
 /** The parts of a troupe that most of its services use. */
 
+import type { DesiredBook } from './desired/book.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootRef, StatusBoard } from './status/board.ts';
@@ -13,6 +14,7 @@ export interface Remarks {
 export interface SharedPorts {
   readonly parts: TroupeParts;
   readonly projectRoot: string;
+  readonly book: DesiredBook;
   readonly problems: ProblemList;
   readonly listeners: Listeners;
   readonly records: Remarks;

@@ -64,7 +64,7 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
 
 /** Creates the methods that show servers and wait for them. */
 function views(services: Services) {
-  const { parts, root, board, listeners, progress, records, approvals, questions, reader } =
+  const { parts, root, board, book, listeners, progress, records, approvals, questions, reader } =
     services;
   const { clock, report } = parts;
   return {
@@ -74,7 +74,7 @@ function views(services: Services) {
       return waitForRequired({
         board,
         clock,
-        servers: root.getSnapshot().context.settings?.servers ?? [],
+        servers: book.settings?.servers ?? [],
         since: progress.firstPassAt(),
         isOver: () => progress.isOver(),
       });
@@ -83,7 +83,7 @@ function views(services: Services) {
     status: (server) => board.status(server),
     usage: () => usageOf(services),
     server: (name) => serverHandle(name, board, report),
-    explain: (server) => records.explain(server, board, root.getSnapshot()),
+    explain: (server) => records.explain(server, services, root.getSnapshot()),
     logs: (server) => records.logs(server) ?? (board.status(server) === undefined ? undefined : []),
     plan: async () => {
       await services.docker?.settled();
@@ -233,9 +233,8 @@ function sumOf(one: MemoryUse, other: MemoryUse): MemoryUse {
 }
 
 /** @throws TroupeError with the reason why there is no such server */
-function desiredNamed(server: string, { root, absentError }: Services): DesiredServer {
-  const { settings } = root.getSnapshot().context;
-  const desired = serverNamed(settings, server);
+function desiredNamed(server: string, { book, absentError }: Services): DesiredServer {
+  const desired = serverNamed(book.settings, server);
   if (desired === undefined) throw absentError(server);
   return desired;
 }
@@ -248,7 +247,8 @@ function closeRequests({ calls, questions }: Services): void {
 
 /** Follows the root from its start to its end. Resolves once everything is closed. */
 function follow(services: Services, inspection: RecordedInspection): Promise<void> {
-  const { parts, root, board, progress, records, problems, budget, approvals, logins } = services;
+  const { parts, root, board, progress, records, problems, budget, approvals, logins, book } =
+    services;
   services.processes?.reap();
   const endWatch = parts.watchSleep?.(() => root.send({ type: 'system.woke' }));
   root.on('reconciled', (event) => {
@@ -271,7 +271,7 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
       next: (snapshot) => {
         const { context } = snapshot;
         const isPresent = records.forgetWithRoot(context);
-        if (isPresent !== undefined) logins.retain(isPresent);
+        if (isPresent !== undefined) for (const kept of [logins, book]) kept.retain(isPresent);
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') closeRequests(services);
         if (context.settings !== null) problems.setOfSettings(context.settings.problems);

@@ -1,6 +1,5 @@
 /** The methods of a troupe that log in and out. */
 
-import type { SpecBook } from '../../../actors/settings/settings-changes.ts';
 import { type Clock, longestTimerMs, startDeadline } from '../../domain/clock.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -10,6 +9,7 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { refusalAtRest } from '../calls/gate.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import type { LoginService } from '../logins/login-service.ts';
 import type { LazyLogins } from '../logins/logins.ts';
 import { checkName } from '../options/check.ts';
@@ -21,7 +21,7 @@ import { afterFirstPass, type FirstPassPorts } from '../waits/for-status.ts';
 interface LoginServices extends FirstPassPorts {
   readonly logins: Pick<LazyLogins, 'load'>;
   readonly board: StatusBoard;
-  readonly specs: Pick<SpecBook, 'get'>;
+  readonly book: DesiredBook;
 }
 
 interface LoginPorts {
@@ -37,15 +37,15 @@ interface LoginPorts {
 
 /** Creates the methods of a troupe that log in and out. */
 export function loginRequests(services: LoginServices, { send, wait, clock }: LoginPorts) {
-  const { logins, progress, board, specs } = services;
+  const { logins, progress, board, book } = services;
   /** Resolves once a session of the server has met the demand for a login, which names the issuer. */
   const afterDemand = async (server: string, options: WaitOptions): Promise<LoginService> => {
     checkName('name of the server', server);
     const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
     if (!progress.hasReadSettings())
       await afterFirstPass(services, { signal, deadlineAt: clock.now() + timeoutMs });
-    const desired = board.view(server)?.desired;
-    if (desired !== undefined) refuseWithoutLogin(desired, specs.get(desired.generation));
+    const desired = book.of(server);
+    if (desired !== undefined) refuseWithoutLogin(desired, book.specOf(desired.generation));
     const authorizations = await logins.load();
     const isKnown = (): boolean => authorizations.knows(server);
     // A server that demanded a login in an earlier run was not asked in this one.
@@ -79,7 +79,7 @@ export function loginRequests(services: LoginServices, { send, wait, clock }: Lo
     async accounts() {
       if (!progress.hasReadSettings()) await afterFirstPass(services);
       const servers = board.statuses();
-      const named = servers.map(({ name, generation }) => [name, specs.get(generation)] as const);
+      const named = servers.map(({ name, generation }) => [name, book.specOf(generation)] as const);
       return (await logins.load()).accounts(new Map(named));
     },
   } satisfies Partial<Troupe>;

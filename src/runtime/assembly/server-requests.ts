@@ -1,11 +1,13 @@
 import type { CompletionResult, PromptResult, ResourceResult } from '../../domain/catalog.ts';
 import type { SessionRequest } from '../../domain/session.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
 import type { CallKind } from '../../protocol/methods.ts';
 import type { CallEntry } from '../calls/call.ts';
 import type { CallDispatcher } from '../calls/dispatcher.ts';
 import { addressOf } from '../calls/tool-address.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import { unknownTool } from '../errors/refused.ts';
 import { checkLimit, checkLogLevel, checkName } from '../options/check.ts';
 import type { StatusBoard } from '../status/board.ts';
@@ -14,11 +16,13 @@ import type { CallOptions, CallReport, RequestReport, Troupe } from '../troupe.t
 import { afterFirstPass, type FirstPassPorts } from '../waits/for-status.ts';
 
 interface OfferPorts extends FirstPassPorts {
+  readonly book: DesiredBook;
   readonly catalogs: Catalogs;
   readonly absentError: (server: string) => TroupeError;
 }
 
 interface RequestPorts extends FirstPassPorts {
+  readonly book: DesiredBook;
   readonly calls: CallDispatcher;
   readonly catalogs: Catalogs;
   readonly board: StatusBoard;
@@ -26,7 +30,7 @@ interface RequestPorts extends FirstPassPorts {
 }
 
 /** Creates the methods of a troupe that show what servers offer. */
-export function offers({ catalogs, progress, root, absentError }: OfferPorts) {
+export function offers({ book, catalogs, progress, absentError }: OfferPorts) {
   return {
     tools: () => catalogs.tools.all(),
     searchTools: (query, { limit = 10 } = {}) => {
@@ -42,8 +46,7 @@ export function offers({ catalogs, progress, root, absentError }: OfferPorts) {
     subscribe: (server, uri) => {
       checkName('name of the server', server);
       checkName('address of the resource', uri);
-      const { settings } = root.getSnapshot().context;
-      const isKnown = settings?.servers.some(({ name }) => name === server) === true;
+      const isKnown = serverNamed(book.settings, server) !== undefined;
       if (progress.hasReadSettings() && !isKnown) throw absentError(server);
       return catalogs.watched.add(server, uri);
     },
@@ -143,8 +146,12 @@ export function requests(services: RequestPorts) {
 }
 
 /** Finds a tool's server, even while the server's tools are not known yet. */
-function addressOfTool({ board, catalogs, problems, root }: RequestPorts, exposedName: string) {
-  return addressOf(exposedName, catalogs.tools, board, () => [
+function addressOfTool(
+  { board, book, catalogs, problems, root }: RequestPorts,
+  exposedName: string,
+) {
+  const namingOf = (server: string) => book.policyOf(server).naming;
+  return addressOf(exposedName, catalogs.tools, board, namingOf, () => [
     ...root.getSnapshot().context.removed,
     ...problems.all().flatMap(({ server }) => server ?? []),
   ]);

@@ -9,7 +9,6 @@ import {
   type SessionTarget,
 } from '../../../actors/session/ports.ts';
 import { createSettingsReader } from '../../../actors/settings/last-good-settings.ts';
-import { createSpecBook, type SpecBook } from '../../../actors/settings/settings-changes.ts';
 import type { TroupeInput } from '../../../machines/troupe/troupe.ts';
 import type { FailureKind } from '../../domain/failure.ts';
 import type { PluginSource } from '../../domain/host/event.ts';
@@ -19,6 +18,7 @@ import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mergeSettings } from '../../settings/merge-settings.ts';
 import { CallDispatcher } from '../calls/dispatcher.ts';
 import { Catalogs } from '../catalog/catalogs.ts';
+import { DesiredBook } from '../desired/book.ts';
 import { unknownServer } from '../errors/refused.ts';
 import { Listeners } from '../listeners.ts';
 import { lazyLogins } from '../logins/logins.ts';
@@ -57,7 +57,8 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const problems = new ProblemList((list) =>
     listeners.emit('settings.invalid', { problems: list }),
   );
-  const progress = new TroupeProgress(clock, startedAt, () => board);
+  const book = new DesiredBook();
+  const progress = new TroupeProgress(clock, startedAt, () => board, book);
   const budget = new BudgetWatch((list) => problems.set('budget', list));
   const records = new ServerRecords(parts, listeners);
   const policy = hostPolicy(options.policy);
@@ -65,11 +66,9 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const settingsPorts = { ...settingsPortsOf(options, parts, () => processes), policy };
   const { projectRoot, docker } = settingsPorts;
   const servers = options.servers ?? {};
-  const specs = createSpecBook();
-  const settings = () => root.getSnapshot().context.settings;
-  const late = { root: () => root, board: () => board };
+  const late = { book, root: () => root, board: () => board };
   const shared: SharedPorts = { parts, projectRoot, problems, listeners, records, ...late };
-  const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
+  const approvals: Approvals = new Approvals({ ...shared, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
   const values = valuesOf(options, { parts, processes, ...late });
@@ -83,11 +82,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     observe: records.observe,
     input: inputOf(options, parts, policy, startedAt),
     settings: { ...settingsPorts, reader: catalogs.lookedUpBy(reader) },
-    specs,
+    book,
     session: {
       registry: sessions,
       ...catalogs.session,
-      specOf: (owner) => targetOf(owner, specs, board, approvals),
+      specOf: (owner) => targetOf(owner, book, approvals),
       onExecutableMoved: () => root.send({ type: 'settings.reload' }),
       processes,
       values,
@@ -101,6 +100,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const board: StatusBoard = new StatusBoard({
     root,
     clock,
+    book,
     toolCountOf: (desired, generation) => catalogs.tools.countOf(desired, generation),
     toolNotesOf: (desired, generation) => catalogs.tools.notesOf(desired, generation),
     heldCountOf: (desired) => approvals.heldCount(desired),
@@ -110,10 +110,9 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     onSnapshot: records.noteSnapshot,
     onToolsMayDiffer: () => catalogs.invalidate(),
     onChange: (status) => {
-      const { session = 0 } = board.view(status.name) ?? {};
-      const before = records.noteStatus(status, session);
+      const before = records.noteStatus(status, board.view(status.name)?.session ?? 0);
       listeners.emit('status.changed', { status });
-      noteDemand({ listeners, specs, logins }, before, status);
+      noteDemand({ listeners, book, logins }, before, status);
       // A slot may be free for a server that is waiting.
       if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
       progress.checkReady();
@@ -121,19 +120,20 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   });
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
-  const permissions = new Permissions(options, { ...shared, settings });
-  const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
-  const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError, records });
+  const permissions = new Permissions(options, shared);
+  const callPorts = { ...parts, ...logins.forCalls, book, board, sessions, approvals, permissions };
+  const { tools } = catalogs;
+  const calls = new CallDispatcher({ ...callPorts, tools, absentError, records });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));
   const more = { added: new AddedServers(reader), setPlugins, records };
-  const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
+  const kept = { ...shared, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, ...more, root, board, calls, reader, docker, progress, budget, absentError };
 }
 
 function valuesOf(
   options: TroupeOptions,
-  { parts, processes, root, board }: ValuePorts,
+  { parts, processes, book, root, board }: ValuePorts,
 ): ReturnType<typeof valueSourceOf> {
   return valueSourceOf(options, parts, {
     processes,
@@ -142,11 +142,11 @@ function valuesOf(
       onAsking: (server) => board().refresh(server),
     },
     // A server that has just been removed is of no scope that a host trusts.
-    scopeOf: (server) => board().view(server)?.desired.source.scope ?? 'project',
+    scopeOf: (server) => book.of(server)?.source.scope ?? 'project',
   });
 }
 
-interface ValuePorts extends Pick<SharedPorts, 'parts' | 'root' | 'board'> {
+interface ValuePorts extends Pick<SharedPorts, 'parts' | 'book' | 'root' | 'board'> {
   readonly processes: ReturnType<NonNullable<TroupeParts['keepProcesses']>>;
 }
 
@@ -167,31 +167,28 @@ function inputOf(
  */
 function targetOf(
   { server, generation }: SessionOwner,
-  specs: SpecBook,
-  board: StatusBoard,
+  book: DesiredBook,
   approvals: Approvals,
 ): SessionTarget | undefined {
-  const spec = specs.get(generation);
-  const desired = board.view(server)?.desired;
+  const spec = book.specOf(generation);
+  const desired = book.of(server);
   if (spec === undefined || desired === undefined) return undefined;
   return { spec, policy: desired.policy, ...approvals.boundTo(desired) };
 }
 
 /** Reports a server that has just begun to require a login. */
 function noteDemand(
-  { listeners, specs, logins }: DemandPorts,
+  { listeners, book, logins }: DemandPorts,
   before: ServerStatus | undefined,
   status: ServerStatus,
 ): void {
   if (!isLogInNew(before, status)) return;
   const { name, generation } = status;
-  const need = loginNeedOf(name, specs.get(generation), logins.scopesFor(name));
+  const need = loginNeedOf(name, book.specOf(generation), logins.scopesFor(name));
   listeners.emit('auth.needed', need);
 }
 
-interface DemandPorts {
-  readonly listeners: Listeners;
-  readonly specs: SpecBook;
+interface DemandPorts extends Pick<SharedPorts, 'listeners' | 'book'> {
   readonly logins: ReturnType<typeof lazyLogins>;
 }
 

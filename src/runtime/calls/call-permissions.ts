@@ -1,8 +1,9 @@
 /** Requests permissions for calls; a request ends with its call or its server. */
 
 import type { Clock } from '../../domain/clock.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
-import type { ServerView, StatusBoard } from '../status/board.ts';
+import type { StatusBoard } from '../status/board.ts';
 import type { Permission, Permissions } from '../user/permissions.ts';
 import type { Call } from './call.ts';
 import { gateOf } from './gate.ts';
@@ -32,8 +33,9 @@ export class CallPermissions {
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
-  isWaiting(call: Call, view: ServerView): boolean {
-    if (this.#isUnasked(call, view)) this.#ask(call, view, call.operation.find(view).shown);
+  isWaiting(call: Call, desired: DesiredServer): boolean {
+    if (this.#isUnasked(call, desired))
+      this.#ask(call, desired, call.operation.find(desired).shown);
     return call.permission?.isAsking ?? false;
   }
 
@@ -55,21 +57,21 @@ export class CallPermissions {
    *
    * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
    */
-  isAllowed(call: Call, view: ServerView, shown: ExposedTool | undefined): boolean {
+  isAllowed(call: Call, desired: DesiredServer, shown: ExposedTool | undefined): boolean {
     if (shown === undefined) return true;
-    call.permission?.review(view.desired, shown);
+    call.permission?.review(desired, shown);
     if (call.permission?.isAllowed === false) call.endPermission();
-    if (this.#isUnasked(call, view)) this.#ask(call, view, shown);
+    if (this.#isUnasked(call, desired)) this.#ask(call, desired, shown);
     return call.permission?.isAllowed ?? true;
   }
 
-  #isUnasked({ permission, operation }: Call, { desired }: ServerView): boolean {
+  #isUnasked({ permission, operation }: Call, desired: DesiredServer): boolean {
     const { permissions } = this.#ports;
     return operation.args !== undefined && permission === null && !permissions.isOpen(desired);
   }
 
   /** While the user decides, the call holds no slot and the policy's deadline is paused. */
-  #ask(call: Call, { desired }: ServerView, shown: ExposedTool | undefined): void {
+  #ask(call: Call, desired: DesiredServer, shown: ExposedTool | undefined): void {
     const { options, operation, ownDeadlineAt } = call;
     const { signal, askPermission: ask } = options;
     if (shown === undefined || operation.args === undefined) return;

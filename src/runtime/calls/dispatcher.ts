@@ -9,10 +9,12 @@
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
 import type { CallFailure, SessionHandle, SessionRequest } from '../../domain/session.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/failed.ts';
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
@@ -32,6 +34,7 @@ import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.
 import { type ToolAddress, ToolOperation } from './tool-address.ts';
 
 export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
+  readonly book: DesiredBook;
   readonly tools: ToolList;
   readonly approvals: Approvals;
   /** The error for a name that no server has. */
@@ -46,6 +49,7 @@ const replacementMs = 1_000;
 /** The server and the session to which a call is sent, and what it is about. */
 interface Target {
   readonly view: ServerView;
+  readonly desired: DesiredServer;
   readonly handle: SessionHandle;
   readonly about: Subject;
 }
@@ -87,10 +91,9 @@ export class CallDispatcher {
 
   /** Returns the servers whose calls may move to the background. */
   backgroundServers(): readonly string[] {
-    return this.#ports.board
-      .views()
-      .filter(({ desired }) => desired.policy.call.backgroundAfterMs !== null)
-      .map(({ status }) => status.name);
+    const { board, book } = this.#ports;
+    const names = board.views().map(({ status }) => status.name);
+    return names.filter((name) => book.policyOf(name).call.backgroundAfterMs !== null);
   }
 
   /** Throws or rejects with a TroupeError, always with an `outcome`. */
@@ -99,9 +102,9 @@ export class CallDispatcher {
     args: Readonly<Record<string, unknown>>,
     entry: CallEntry,
   ): Promise<CallReport> {
-    const { board, tools } = this.#ports;
+    const { book, tools } = this.#ports;
     const { server } = address;
-    const afterMs = board.view(server)?.desired.policy.call.backgroundAfterMs ?? null;
+    const afterMs = book.of(server)?.policy.call.backgroundAfterMs ?? null;
     const operation = new ToolOperation(address, args, tools);
     const tool = operation.tool ?? ('tool' in address ? address.tool : address.exposedName);
     const call = this.#begin(operation, entry);
@@ -147,10 +150,9 @@ export class CallDispatcher {
   };
 
   #begin<Result>(operation: Operation<Result>, entry: CallEntry): Call<Result> {
-    const { clock, board, absentError } = this.#ports;
+    const { clock, board, book, absentError } = this.#ports;
     const { server } = operation;
-    const view = board.view(server);
-    const status = view?.status ?? board.status(server);
+    const status = board.status(server);
     if (status === undefined) throw absentError(server);
     entry.watch?.aimedAt(status);
     let semaphore = this.#semaphores.get(server);
@@ -159,7 +161,7 @@ export class CallDispatcher {
       this.#semaphores.set(server, semaphore);
     }
     const call = new Call(operation, entry, semaphore, clock.now());
-    call.setDeadline(view?.desired);
+    call.setDeadline(book.of(server));
     semaphore.enter(() => overloaded(server));
     return call;
   }
@@ -220,14 +222,15 @@ export class CallDispatcher {
       const view = this.#viewFor(call, now);
       const handle = view && this.#ports.sessions.get(view.actorId);
       if (view === undefined || handle === undefined) return call.release('wait');
+      const desired = this.#ports.book.known(call.server);
       if (handle === lost?.handle && now < lost.untilAt) return call.release('replacement');
-      if (this.#permissions.isWaiting(call, view)) return call.release('permission');
+      if (this.#permissions.isWaiting(call, desired)) return call.release('permission');
       if (!call.activate()) return 'queue';
-      const about = operation.find(view);
+      const about = operation.find(desired);
       // The rules may have changed since the call began or was allowed.
-      if (!this.#permissions.isAllowed(call, view, about.shown)) return call.release('wait');
-      this.#refuseAtLast(call, view, about, now);
-      return this.#send(call, { view, handle, about }, now);
+      if (!this.#permissions.isAllowed(call, desired, about.shown)) return call.release('wait');
+      this.#refuseAtLast(call, desired, about, now);
+      return this.#send(call, { view, desired, handle, about }, now);
     } catch (error) {
       call.release();
       throw error;
@@ -293,10 +296,10 @@ export class CallDispatcher {
     now: number,
   ): Promise<RequestReport<Result> | null> {
     const { operation, watch } = call;
-    const { view, handle } = target;
+    const { view, desired, handle } = target;
     call.sends += 1;
     watch?.found(operation.tool);
-    const options = call.sessionOptions(view.desired, now);
+    const options = call.sessionOptions(desired, now);
     this.#running.began(handle, view);
     const answered =
       watch === undefined
@@ -338,23 +341,24 @@ export class CallDispatcher {
   /**
    * Refuses the call because of something that may have changed since it was first sent or queued.
    */
-  #refuseAtLast(call: Call, view: ServerView, about: Subject, now: number): void {
+  #refuseAtLast(call: Call, desired: DesiredServer, about: Subject, now: number): void {
     const { lost } = call;
-    const { replay } = view.desired.policy.call;
-    if (lost?.replay === 'mayRepeat' && !mayRunTwice(replay, this.#repeatedTool(view, about)))
+    const { replay } = desired.policy.call;
+    if (lost?.replay === 'mayRepeat' && !mayRunTwice(replay, this.#repeatedTool(desired, about)))
       throw lost.error;
     // A tool called by its exposed name may become known only now, and may have its own deadline.
-    call.setDeadline(view.desired);
+    call.setDeadline(desired);
     if (call.isTooLate(now)) throw lost?.error ?? tooLate(call.server, call.wasQueued);
   }
 
-  #fail(call: Call, { view, handle, about }: Target, failure: CallFailure, at: number): null {
-    const { counts } = view.desired.policy.breaker;
+  #fail(call: Call, target: Target, failure: CallFailure, at: number): null {
+    const { view, desired, handle, about } = target;
+    const { counts } = desired.policy.breaker;
     if (countsForCircuit(failure, counts) && this.#isNews(view, handle))
       sendFact(view, { type: 'call.failed', session: handle.session, at });
     const error = callErrorOf(failure, call.server, about);
-    const { replay: rule } = view.desired.policy.call;
-    const tool = this.#repeatedTool(view, about);
+    const { replay: rule } = desired.policy.call;
+    const tool = this.#repeatedTool(desired, about);
     const replay = replayOf({ failure, sends: call.sends, rule, tool });
     call.watch?.lost(error, replay);
     if (replay === 'no') throw error;
@@ -373,7 +377,7 @@ export class CallDispatcher {
     return true;
   }
 
-  #repeatedTool({ desired }: ServerView, { shown }: Subject): RepeatedTool {
+  #repeatedTool(desired: DesiredServer, { shown }: Subject): RepeatedTool {
     const isTrusted = this.#ports.permissions.isTrusted(desired);
     return { isTrusted, annotations: shown?.annotations };
   }

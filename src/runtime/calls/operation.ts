@@ -12,7 +12,6 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import type { Subject } from '../errors/failed.ts';
 import { changedOffer } from '../errors/refused.ts';
-import type { ServerView } from '../status/board.ts';
 
 export interface Operation<Result> {
   readonly server: string;
@@ -21,7 +20,7 @@ export interface Operation<Result> {
   /** The server's own name for the tool of a tool call; undefined until it is known. */
   readonly tool: string | undefined;
   /** Finds the request's subject once the server is ready; throws if it does not exist. */
-  find(view: ServerView): Subject;
+  find(desired: DesiredServer): Subject;
   /** Sends the request about the subject that was found last. */
   perform(
     handle: SessionHandle,
@@ -39,7 +38,7 @@ export function requestOperation(
   return {
     server,
     tool: undefined,
-    find: ({ desired }) => {
+    find: (desired) => {
       if (approvals.heldOffers(desired).has(pinKey(pinned)))
         throw changedOffer(server, about.words);
       return about;

@@ -10,7 +10,6 @@ import { printableLine } from '../../domain/data/printable.ts';
 import type { ResultPolicy } from '../../domain/policy.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import {
   type Binary,
   binaryOf,
@@ -21,8 +20,8 @@ import {
 import { cutTexts, excessOf, loginChallenge } from '../../policies/results/content.ts';
 import { fitsSchema } from '../../policies/results/schema-check.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import type { Remarks } from '../shared-ports.ts';
-import type { StatusBoard } from '../status/board.ts';
 
 type Block = ToolResult['content'][number];
 
@@ -63,12 +62,10 @@ export interface ToolAnswer {
 export function toolAnswer(
   result: ToolResult,
   { server, tool }: { readonly server: string; readonly tool: string },
-  { board, tools }: { readonly board: StatusBoard; readonly tools: ToolList },
+  { book, tools }: { readonly book: DesiredBook; readonly tools: ToolList },
 ): ToolAnswer {
-  const view = board.view(server);
-  const { result: policy } = view?.desired.policy ?? defaultPolicy;
-  const listed = () => (view === undefined ? [] : tools.listed(view));
-  const outputSchema = () => listed().find(({ name }) => name === tool)?.outputSchema;
+  const { result: policy } = book.policyOf(server);
+  const outputSchema = () => tools.listed(server).find(({ name }) => name === tool)?.outputSchema;
   return { result, server, tool, policy, outputSchema };
 }
 

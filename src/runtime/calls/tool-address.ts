@@ -2,6 +2,7 @@
 
 import type { NamingPolicy } from '../../domain/policy.ts';
 import type { SessionCallOptions, SessionHandle } from '../../domain/session.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { isSameTool } from '../../policies/approvals/tool-pins.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
@@ -16,7 +17,7 @@ import {
   toolChangedSince,
   unknownTool,
 } from '../errors/refused.ts';
-import type { ServerView, StatusBoard } from '../status/board.ts';
+import type { StatusBoard } from '../status/board.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -43,8 +44,8 @@ export class ToolOperation implements Operation<ToolResult> {
     this.#tools = tools;
   }
 
-  find(view: ServerView): Subject {
-    const shown = findTool(this.#address, view, this.#tools);
+  find(desired: DesiredServer): Subject {
+    const shown = findTool(this.#address, desired, this.#tools);
     const { tool } = shown;
     this.tool = tool;
     return { tool, words: tool, shown };
@@ -61,24 +62,24 @@ export class ToolOperation implements Operation<ToolResult> {
  * @throws TroupeError `TOOL_CHANGED`, `CAPABILITY_MISSING` for a tool that runs only as a task, or
  * `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
-function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
+function findTool(address: ToolAddress, desired: DesiredServer, tools: ToolList): ExposedTool {
   const { server } = address;
-  if ('tool' in address) return shownTool(address, view, tools);
+  if ('tool' in address) return shownTool(address, desired, tools);
   const { exposedName } = address;
   const known = tools.named(exposedName);
   if (known?.server === server) return known;
   const [meant, ...rivals] = tools.aliased(exposedName);
-  if (meant?.server === server && rivals.length === 0) return shownTool(meant, view, tools);
-  if (tools.isHeld(view, exposedName)) throw changedTool(server, exposedName);
-  if (tools.runsAsTask(view, exposedName)) throw taskTool(server, exposedName);
-  const hidden = tools.hiddenBy(view, exposedName);
-  if (hidden !== undefined) throw hiddenTool(view.desired, hidden);
+  if (meant?.server === server && rivals.length === 0) return shownTool(meant, desired, tools);
+  if (tools.isHeld(desired, exposedName)) throw changedTool(server, exposedName);
+  if (tools.runsAsTask(desired, exposedName)) throw taskTool(server, exposedName);
+  const hidden = tools.hiddenBy(desired, exposedName);
+  if (hidden !== undefined) throw hiddenTool(desired, hidden);
   throw unknownTool(exposedName, tools.all());
 }
 
 function shownTool(
   address: Extract<ToolAddress, { tool: string }>,
-  view: ServerView,
+  desired: DesiredServer,
   tools: ToolList,
 ): ExposedTool {
   const { server, tool, shown } = address;
@@ -87,9 +88,9 @@ function shownTool(
     if (shown !== undefined && !isSameTool(shown, present)) throw toolChangedSince(shown);
     return present;
   }
-  if (tools.isHeld(view, tool)) throw changedTool(server, tool);
-  if (tools.runsAsTask(view, tool)) throw taskTool(server, tool);
-  if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(view.desired, tool);
+  if (tools.isHeld(desired, tool)) throw changedTool(server, tool);
+  if (tools.runsAsTask(desired, tool)) throw taskTool(server, tool);
+  if (tools.hiddenBy(desired, tool) !== undefined) throw hiddenTool(desired, tool);
   const known = tools.of(server).map((it) => ({ name: it.tool }));
   throw unknownTool(tool, known, server);
 }
@@ -105,6 +106,7 @@ export function addressOf(
   exposedName: string,
   tools: ToolList,
   board: StatusBoard,
+  namingOf: (server: string) => NamingPolicy,
   absent: () => readonly string[],
 ): ToolAddress {
   const known = tools.named(exposedName);
@@ -112,18 +114,15 @@ export function addressOf(
   const meant = tools.aliased(exposedName);
   if (meant.length > 1) throw ambiguousAlias(exposedName, meant);
   if (meant[0] !== undefined) return meant[0];
-  const views = board.views();
-  const namings = new Set([defaultPolicy.naming, ...views.map(namingOf)]);
+  const names = board.statuses().map(({ name }) => name);
+  const namings = new Set([defaultPolicy.naming, ...names.map(namingOf)]);
   const longest = (server: string, those: Iterable<NamingPolicy>): Candidate => {
     const prefixes = [...those].flatMap((naming) => serverPrefixes(server, naming));
     const lengths = prefixes.flatMap((it) => (exposedName.startsWith(it) ? it.length : []));
     return { server, length: Math.max(0, ...lengths) };
   };
   const candidates = [
-    ...board.statuses().map(({ name }) => {
-      const view = board.view(name);
-      return longest(name, view === undefined ? namings : [namingOf(view)]);
-    }),
+    ...names.map((name) => longest(name, [namingOf(name)])),
     // A removed server's naming is unknown.
     ...absent().map((name) => longest(name, namings)),
   ];
@@ -136,8 +135,4 @@ interface Candidate {
   readonly server: string;
   /** Length of the server's longest prefix of the name. */
   readonly length: number;
-}
-
-function namingOf({ desired }: ServerView): NamingPolicy {
-  return desired.policy.naming;
 }

@@ -74,13 +74,13 @@ export class OfferList {
   }
 
   #offers(): ReadonlyMap<string, Offer> {
-    const { board, approvals } = this.#ports;
+    const { board, book, approvals } = this.#ports;
     const offers = board()
       .offering()
-      .map(({ status, desired }): Offer => {
+      .map(({ status }): Offer => {
         const { name: server, generation, catalog } = status;
         const known = this.#without(
-          approvals.heldOffers(desired),
+          approvals.heldOffers(book.known(server)),
           this.#store.get(server, generation),
         );
         return { server, catalog, known };

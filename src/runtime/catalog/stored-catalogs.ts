@@ -100,7 +100,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
   prune(): void {
     if (this.#isClosed) return;
     const clock = this.#clock;
-    const present = this.#ports.root().getSnapshot().context.settings;
+    const present = this.#ports.book.settings;
     const unused = [...this.#kept.values()].filter((kept) => this.#isUnused(kept));
     const left: { owner: SessionOwner; leftAt: number; leftMs: number }[] = [];
     for (const kept of unused) {

@@ -1,4 +1,3 @@
-import type { Catalog } from '../../domain/catalog.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
@@ -17,7 +16,7 @@ import {
   type ToolMatch,
 } from '../../policies/tools/search.ts';
 import { needsTask, toolNotes } from '../../policies/tools/tool-notes.ts';
-import type { OfferingView, ServerView } from '../status/board.ts';
+import type { OfferingView } from '../status/board.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 /** One tool of one server, by the server's own name. */
@@ -57,13 +56,11 @@ export class ToolList {
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
       const remarks: Remark[] = [];
-      const servers = this.#ports
-        .board()
-        .offering()
-        .map((view) => this.#shown(view));
-      for (const { desired, status } of this.#ports.board().offering())
-        for (const note of this.notesOf(desired, status.generation))
-          remarks.push([desired.name, note]);
+      const offering = this.#ports.board().offering();
+      const servers = offering.map((view) => this.#shown(view));
+      for (const { status } of offering)
+        for (const note of this.notesOf(this.#ports.book.known(status.name), status.generation))
+          remarks.push([status.name, note]);
       const kept = withinLimit(servers, remarks);
       const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
       this.#remark(remarks);
@@ -88,7 +85,7 @@ export class ToolList {
    */
   aliased(name: string): readonly ToolOrigin[] {
     this.all();
-    this.#aliases ??= aliasesOf(this.#views(), (view) => this.listed(view));
+    this.#aliases ??= this.#aliasesOf();
     return this.#aliases.get(name) ?? [];
   }
 
@@ -126,35 +123,32 @@ export class ToolList {
   }
 
   /** Whether a tool is withheld, by any of its names, because it runs only as a task. */
-  runsAsTask(view: ServerView, name: string): boolean {
-    const { desired } = view;
-    return this.listed(view).some((tool) => needsTask(tool) && isNameOf(desired, tool.name, name));
+  runsAsTask(desired: DesiredServer, name: string): boolean {
+    return this.listed(desired.name).some(
+      (tool) => needsTask(tool) && isNameOf(desired, tool.name, name),
+    );
   }
 
   /**
    * Returns whether a tool is withheld, by its own name or by one under which it would be exposed.
    */
-  isHeld({ desired }: ServerView, name: string): boolean {
+  isHeld(desired: DesiredServer, name: string): boolean {
     const held = [...this.#ports.approvals.heldTools(desired)];
     return held.some((tool) => isNameOf(desired, tool, name));
   }
 
   /** Returns the tool with this name that the settings hide, if there is one. */
-  hiddenBy(view: ServerView, name: string): string | undefined {
-    const { desired } = view;
-    const hidden = this.listed(view).find(
+  hiddenBy(desired: DesiredServer, name: string): string | undefined {
+    const hidden = this.listed(desired.name).find(
       ({ name: tool }) => !passesFilter(desired.tools, tool) && isNameOf(desired, tool, name),
     );
     return hidden?.name;
   }
 
   /** Returns the tools as the server lists them, whether or not they are shown. */
-  listed(view: ServerView): readonly ListedTool[] {
-    return this.#catalogOf(view).tools;
-  }
-
-  #catalogOf({ desired, status }: ServerView): Catalog {
-    return this.#store.get(desired.name, status.generation);
+  listed(server: string): readonly ListedTool[] {
+    const status = this.#ports.board().status(server);
+    return status === undefined ? [] : this.#store.get(server, status.generation).tools;
   }
 
   /** Marks the list as outdated; it is rebuilt when it is next needed. */
@@ -176,8 +170,22 @@ export class ToolList {
       this.#ports.listeners.emit('tools.changed', { servers: changed.sort() });
   }
 
-  #views(): readonly ServerView[] {
-    return this.#ports.board().views();
+  /** Returns the tools that each alias may refer to. */
+  #aliasesOf(): ReadonlyMap<string, readonly ToolOrigin[]> {
+    const { board, book } = this.#ports;
+    const staying = board()
+      .views()
+      .filter(({ leaving }) => !leaving);
+    const named = staying.flatMap(({ status: { name: server } }) => {
+      const { naming } = book.policyOf(server);
+      const tools = naming.aliases.length === 0 ? [] : this.listed(server);
+      return tools.flatMap(({ name: tool }) =>
+        [...new Set(toolAliasesOf(server, tool, naming))].map(
+          (alias) => [alias, { server, tool }] as const,
+        ),
+      );
+    });
+    return grouped(named);
   }
 
   #show(tools: readonly ExposedTool[]): void {
@@ -197,12 +205,13 @@ export class ToolList {
   }
 
   #shown(view: OfferingView): ServerTools {
-    const { catalog, name } = view.status;
-    const { tools: filter, policy, trust } = view.desired;
+    const { catalog, name, generation } = view.status;
+    const desired = this.#ports.book.known(name);
+    const { tools: filter, policy, trust } = desired;
     const { naming } = policy;
     const { descriptionMaxLength } = policy.catalog;
-    const held = this.#ports.approvals.heldTools(view.desired);
-    const { tools: listed, shownTools = listed } = this.#catalogOf(view);
+    const held = this.#ports.approvals.heldTools(desired);
+    const { tools: listed, shownTools = listed } = this.#store.get(name, generation);
     const tools = shownTools.filter((tool) => !held.has(tool.name) && !needsTask(tool));
     return { server: name, filter, catalog, tools, descriptionMaxLength, naming, trust };
   }
@@ -242,23 +251,6 @@ function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: s
   const { naming } = policy;
   if (tool === name || toolNamesOf(server, tool, naming).includes(name)) return true;
   return toolAliasesOf(server, tool, naming).includes(name);
-}
-
-/** Returns the tools that each alias may refer to. */
-function aliasesOf(
-  views: readonly ServerView[],
-  listed: (view: ServerView) => readonly ListedTool[],
-): ReadonlyMap<string, readonly ToolOrigin[]> {
-  const named = views
-    .filter(({ desired, leaving }) => desired.policy.naming.aliases.length > 0 && !leaving)
-    .flatMap((view) => listed(view).map(({ name: tool }) => ({ desired: view.desired, tool })));
-  return grouped(
-    named.flatMap(({ desired: { name: server, policy }, tool }) =>
-      [...new Set(toolAliasesOf(server, tool, policy.naming))].map(
-        (alias) => [alias, { server, tool }] as const,
-      ),
-    ),
-  );
 }
 
 function grouped<Value>(

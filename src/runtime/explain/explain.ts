@@ -29,10 +29,10 @@ import {
   type SourceRef,
 } from '../../domain/settings.ts';
 import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
-import { serverNamed } from '../../policies/admission/server-place.ts';
 import { withDecision } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import type { RootSnapshot, ServerRef, StatusBoard } from '../status/board.ts';
 import { refusingRule } from '../status/next-step.ts';
 import { decisionOf, mayFire, whatIf } from '../status/server-chart.ts';
@@ -42,10 +42,15 @@ import type { ChartTimer, ServerHistories } from './server-history.ts';
 
 type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
+export interface ExplainPorts {
+  readonly board: StatusBoard;
+  readonly book: DesiredBook;
+}
+
 /** Explains a server; undefined if it does not exist. */
 export function explainServer(
   server: string,
-  board: StatusBoard,
+  { board, book }: ExplainPorts,
   root: RootSnapshot,
   histories: ServerHistories,
   clock: Clock,
@@ -53,7 +58,7 @@ export function explainServer(
   const { settings } = root.context;
   const status = board.status(server);
   const ref = board.view(server)?.ref;
-  const desired = board.view(server)?.desired ?? serverNamed(settings, server);
+  const desired = book.of(server);
   if (status === undefined || desired === undefined) return undefined;
   const gates = gatesOf(root.context);
   const admission = { desired, gates, settings: settings ?? { servers: [desired] } };

@@ -26,7 +26,6 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
 import { accountsOf, endpointOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
@@ -140,7 +139,7 @@ export class Authorizations implements LoginService {
           this.#ports.listeners.emit('auth.started', { server, ...login.shown });
         const { context, value } = await until(actor, isAtRest, signal);
         if (value === 'authorized' && context.failure === null) return;
-        throw loginError(server, context.failure, this.#ports.board());
+        throw loginError(server, context.failure, this.#ports);
       } finally {
         waiting.splice(waiting.indexOf(server), 1);
         // Others may wait for the same login, or for one that replaced it.
@@ -308,7 +307,7 @@ export class Authorizations implements LoginService {
   }
 
   #policyOf(server: string): ServerPolicy['auth'] {
-    return (this.#ports.board().view(server)?.desired.policy ?? defaultPolicy).auth;
+    return this.#ports.book.policyOf(server).auth;
   }
 
   #create(id: CredentialId, key: string, server: string, endpoint: RemoteEndpoint): Login {

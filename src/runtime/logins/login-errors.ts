@@ -5,17 +5,17 @@ import type { AuthorizationContext } from '../../../machines/authorization/autho
 import type { AuthorizationFailure } from '../../domain/authorization.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
-import type { StatusBoard } from '../status/board.ts';
+import type { SharedPorts } from '../shared-ports.ts';
 
 /** @param failure - null if nothing failed, but the login is over all the same */
 export function loginError(
   server: string,
   failure: AuthorizationFailure | null,
-  board: Pick<StatusBoard, 'view' | 'status'>,
+  { board, book }: Pick<SharedPorts, 'board' | 'book'>,
 ): TroupeError {
   const { kind, message: why = 'another login or a logout ended it' } = failure ?? {};
-  const { file, line, key } = board.view(server)?.desired.source ?? {};
-  if (kind === 'discovery' && board.status(server)?.state === 'ready') {
+  const { file, line, key } = book.of(server)?.source ?? {};
+  if (kind === 'discovery' && board().status(server)?.state === 'ready') {
     const message = `${server} works without a login, and has nothing to log in to: ${why}`;
     return new TroupeError('USAGE', message, { server });
   }

@@ -14,10 +14,11 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import type { LiveServer } from '../../domain/plan.ts';
 import type { Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
-import { removedServers, serverNamed } from '../../policies/admission/server-place.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { GroupedMap } from '../../policies/grouped-map.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import type { HeldCount, RefusingLists } from './next-step.ts';
 
 import {
@@ -41,7 +42,6 @@ export interface ServerView {
   readonly status: ServerStatus;
   /** The status that the gate uses: for a closing server, the state in which it will rest. */
   readonly callStatus: ServerStatus;
-  readonly desired: DesiredServer;
   readonly actorId: string;
   readonly ref: ServerRef;
   readonly session: number;
@@ -64,6 +64,7 @@ export interface OfferingView extends ServerView {
 export interface StatusBoardPorts {
   readonly root: RootRef;
   readonly clock: Clock;
+  readonly book: DesiredBook;
   /** Returns the number of the server's shown tools, for a catalog that is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
   /** Describes which of the server's tools are withheld or shown cut, for such a catalog. */
@@ -102,8 +103,6 @@ export class StatusBoard {
   readonly #offering = new Map<string, OfferingView>();
   /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
   readonly #changes = new EventEmitter().setMaxListeners(0);
-  /** Settings of servers that are still leaving after their entry was removed. */
-  readonly #removed = new Map<string, DesiredServer>();
   /** When servers lost their chart, because it threw or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
   /** The last reported view of servers whose new view is not reported yet. */
@@ -256,15 +255,10 @@ export class StatusBoard {
     const before = this.#settings;
     if (settings === before) return [];
     this.#settings = settings;
-    for (const server of removedServers(before, settings)) this.#removed.set(server.name, server);
     return (settings?.servers ?? [])
-      .filter((server, place) => server !== before?.servers[place] && this.#isEdited(server))
+      .filter((server, place) => server !== before?.servers[place])
+      .filter((server) => server !== serverNamed(before, server.name))
       .map(({ name }) => name);
-  }
-
-  #isEdited(server: DesiredServer): boolean {
-    const view = this.#views.get(server.name);
-    return view !== undefined && view.desired !== server;
   }
 
   /** Returns true if lists that may refuse a server, or their sources, changed. */
@@ -320,7 +314,6 @@ export class StatusBoard {
     this.#noteUnreported(name);
     this.#views.delete(name);
     this.#offering.delete(name);
-    this.#removed.delete(name);
     if (serverNamed(this.#settings, name) !== undefined)
       this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
   }
@@ -332,7 +325,7 @@ export class StatusBoard {
 
   #update(name: string, actorId: string): void {
     const watched = this.#watched.get(actorId);
-    const desired = serverNamed(this.#settings, name) ?? this.#removed.get(name);
+    const desired = this.#ports.book.of(name);
     const server = this.#live?.get(name);
     if (watched === undefined || desired === undefined || server?.actorId !== actorId) return;
     const snapshot = watched.ref.getSnapshot();
@@ -370,7 +363,6 @@ export class StatusBoard {
     return {
       status,
       callStatus: callStatusOf(status, snapshot, desired, this.#lists),
-      desired,
       actorId,
       ref,
       session: context.session,

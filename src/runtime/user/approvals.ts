@@ -11,7 +11,6 @@ import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { SessionOwner, SessionTarget } from '../../../actors/session/ports.ts';
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
-import type { SpecBook } from '../../../actors/settings/settings-changes.ts';
 import type { ApprovalStore } from '../../../actors/stores/approvals.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -63,7 +62,6 @@ import type { HeldCount } from '../status/next-step.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
 interface ApprovalsPorts extends SharedPorts {
-  readonly specs: Pick<SpecBook, 'get'>;
   /** A function, because the catalogs are created later. */
   readonly catalogs: () => {
     readonly invalidate: () => void;
@@ -217,8 +215,8 @@ export class Approvals {
 
   /** The files that a server's approval is bound to. */
   #filesOf(desired: DesiredServer): ReadonlyMap<string, string | undefined> | undefined {
-    const { parts, projectRoot, specs } = this.#ports;
-    const spec = specs.get(desired.generation);
+    const { parts, projectRoot, book } = this.#ports;
+    const spec = book.specOf(desired.generation);
     if (spec === undefined || spec.type === 'memory') return undefined;
     const isRead = desired.gated && parts.readEnvFileNames !== undefined;
     const rule = isRead ? spec.values?.envFile : undefined;
@@ -258,7 +256,12 @@ export class Approvals {
 
   requests(server?: string): readonly ApprovalRequest[] {
     const one = server === undefined ? undefined : this.#serverNamed(server);
-    const servers = server === undefined ? this.#servers() : one === undefined ? [] : [one];
+    const servers =
+      server === undefined
+        ? (this.#ports.book.settings?.servers ?? [])
+        : one === undefined
+          ? []
+          : [one];
     return servers
       .filter((it) => needsApproval(it) && it.invalid === undefined)
       .map((desired) => approvalRequestOf(this.#caseOf(desired)));
@@ -386,10 +389,10 @@ export class Approvals {
   }
 
   #caseOf(desired: DesiredServer): ApprovalCase {
-    const { specs, parts } = this.#ports;
+    const { book, parts } = this.#ports;
     return {
       desired,
-      spec: specs.get(desired.generation),
+      spec: book.specOf(desired.generation),
       records: this.#store.records(),
       toolChanges: this.#heldBackOf(desired).changes,
       isLookedUp: desired.gated && parts.findExecutable !== undefined,
@@ -461,10 +464,6 @@ export class Approvals {
   }
 
   #serverNamed(name: string): DesiredServer | undefined {
-    return serverNamed(this.#ports.root().getSnapshot().context.settings, name);
-  }
-
-  #servers(): readonly DesiredServer[] {
-    return this.#ports.root().getSnapshot().context.settings?.servers ?? [];
+    return serverNamed(this.#ports.book.settings, name);
   }
 }

@@ -22,7 +22,6 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { checkForm } from '../../policies/calls/form-answer.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { Roots } from '../options/roots.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { TroupeOptions } from '../troupe.ts';
@@ -138,8 +137,7 @@ export class Questions {
     const handler = party?.onQuestion ?? hostHandler;
     if (handler === undefined || this.#isClosed || signal.aborted)
       return Promise.resolve(undefined);
-    const { desired } = this.#ports.board().view(server) ?? {};
-    const { maxQuestions, questionTimeoutMs } = (desired?.policy ?? defaultPolicy).call;
+    const { maxQuestions, questionTimeoutMs } = this.#ports.book.policyOf(server).call;
     const waiting = [...this.#open.values()].filter(({ question }) => question.server === server);
     if (waiting.length >= maxQuestions) {
       if (!this.#crowded.has(server)) {

@@ -5,7 +5,7 @@ import type {
   PermissionPattern,
   PermissionVerdict,
 } from '../../domain/permission.ts';
-import type { DesiredServer, Settings, SourceRef } from '../../domain/settings.ts';
+import type { DesiredServer, SourceRef } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import {
@@ -15,29 +15,27 @@ import {
   verdictByRules,
 } from '../../policies/calls/permission-decision.ts';
 import { type ServerInName, serverInName } from '../../policies/tools/name.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import { toolChangedWhileAsked } from '../errors/refused.ts';
 
-/** The current settings; null before they have been read. */
-export type RuledSettings = () => Pick<Settings, 'permissions' | 'servers'> | null;
-
 export class PermissionRules {
-  readonly #settings: RuledSettings;
+  readonly #book: DesiredBook;
   #inNames: {
     readonly of: readonly DesiredServer[];
     readonly named: readonly ServerInName[];
   } = { of: [], named: [] };
 
-  constructor(settings: RuledSettings) {
-    this.#settings = settings;
+  constructor(book: DesiredBook) {
+    this.#book = book;
   }
 
   /** Returns whether no rule can apply to this server's tools. */
   isSilent({ tools }: DesiredServer): boolean {
-    return tools.permissions === undefined && this.#settings()?.permissions === undefined;
+    return tools.permissions === undefined && this.#book.settings?.permissions === undefined;
   }
 
   verdict(desired: DesiredServer, shown: ExposedTool): PermissionVerdict | undefined {
-    const { own = {}, narrowing = {} } = this.#settings()?.permissions ?? {};
+    const { own = {}, narrowing = {} } = this.#book.settings?.permissions ?? {};
     const servers = this.#serversInNames();
     const ofServer = desired.tools.permissions ?? {};
     return strictestVerdict(
@@ -58,7 +56,7 @@ export class PermissionRules {
       const key = `tools.permissions.${verdict} of ${source.key}`;
       return { pattern: inOwnEntry, source: { ...source, key } };
     }
-    for (const { rules, source: place } of this.#settings()?.permissions?.places ?? []) {
+    for (const { rules, source: place } of this.#book.settings?.permissions?.places ?? []) {
       const pattern = patternBehind(rules, shown, verdict, this.#serversInNames());
       if (pattern !== undefined) return { pattern, source: place };
     }
@@ -67,7 +65,7 @@ export class PermissionRules {
 
   /** Returns the prefix of each server's tool names; computed once per settings. */
   #serversInNames(): readonly ServerInName[] {
-    const servers = this.#settings()?.servers ?? [];
+    const servers = this.#book.settings?.servers ?? [];
     if (this.#inNames.of !== servers) {
       const named = servers.map(({ name, policy }) => serverInName(name, policy.naming));
       this.#inNames = { of: servers, named };

@@ -32,7 +32,7 @@ import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { TroupeOptions } from '../troupe.ts';
-import { denied, PermissionRules, type RuledSettings } from './permission-rules.ts';
+import { denied, PermissionRules } from './permission-rules.ts';
 
 /** One call that is about to go out. */
 export interface PermissionCase {
@@ -60,20 +60,14 @@ export class Permissions {
 
   constructor(
     { permission, askPermission }: Pick<TroupeOptions, 'permission' | 'askPermission'>,
-    {
-      parts,
-      projectRoot,
-      settings,
-      problems,
-      root,
-    }: SharedPorts & { readonly settings: RuledSettings },
+    { parts, projectRoot, book, problems, root }: SharedPorts,
   ) {
     this.#root = root;
     this.#clock = parts.clock;
     this.#report = parts.report;
     this.#hook = permission;
     this.#ask = askPermission;
-    this.#rules = new PermissionRules(settings);
+    this.#rules = new PermissionRules(book);
     const onProblems = (list: readonly Problem[]): void => problems.set('permissions', list);
     this.store = parts.keepPermissions({ projectRoot, onProblems });
     this.#chart = this.#provide();

@@ -7,14 +7,17 @@ import type { TroupeEmitted } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus, TroupeState, TroupeStatus } from '../../domain/host/status.ts';
+import type { ServerPolicy } from '../../domain/policy.ts';
 import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
+import type { DesiredBook } from '../desired/book.ts';
 import { troupeStateOf } from '../root-actor.ts';
-import type { RootSnapshot, ServerView, StatusBoard } from '../status/board.ts';
+import type { RootSnapshot, StatusBoard } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';
 
 export class TroupeProgress {
   readonly #clock: Clock;
   readonly #board: () => StatusBoard;
+  readonly #book: DesiredBook;
   #state: TroupeState = 'starting';
   #sinceMs: number;
   #firstPassAt: number | null = null;
@@ -29,9 +32,10 @@ export class TroupeProgress {
   readonly ready: Promise<StartReport>;
 
   /** @param startedAt - monotonic time in milliseconds from which `ready()` counts its duration */
-  constructor(clock: Clock, startedAt: number, board: () => StatusBoard) {
+  constructor(clock: Clock, startedAt: number, board: () => StatusBoard, book: DesiredBook) {
     this.#clock = clock;
     this.#board = board;
+    this.#book = book;
     this.#sinceMs = clock.wallNow();
     this.ready = new Promise((settle) => {
       this.#settleReady = () => {
@@ -114,13 +118,15 @@ export class TroupeProgress {
   }
 
   /** Returns whether none of these servers is starting or stopping. */
-  #areSettled(unsettled: Set<string>, isOf: (view: ServerView) => boolean): boolean {
+  #areSettled(
+    unsettled: Set<string>,
+    isOf: (status: ServerStatus, startup: ServerPolicy['startup']) => boolean,
+  ): boolean {
     const board = this.#board();
     const isUnsettled = (name: string): boolean => {
-      const view = board.view(name);
-      const state = view?.status.state ?? board.status(name)?.state;
-      if (state === undefined || !isOnItsWay(state)) return false;
-      return view === undefined || isOf(view);
+      const status = board.status(name);
+      if (status === undefined || !isOnItsWay(status.state)) return false;
+      return board.view(name) === undefined || isOf(status, this.#book.policyOf(name).startup);
     };
     // Looking at all servers whenever one changes would take quadratic time.
     for (const name of unsettled) {
@@ -139,18 +145,18 @@ export class TroupeProgress {
 }
 
 /** Returns whether `ready()` waits for this server: it does for all except background servers. */
-function isAwaited({ desired }: ServerView): boolean {
-  return desired.policy.startup.mode !== 'background';
+function isAwaited(_status: ServerStatus, { mode }: ServerPolicy['startup']): boolean {
+  return mode !== 'background';
 }
 
 /**
  * Returns whether a server has no catalog and a policy that makes `ready()` wait for it however
  * long it takes.
  */
-function isBlocking(view: ServerView): boolean {
-  const { status, desired } = view;
-  const isNeeded = desired.policy.startup.withoutCache === 'block';
-  return isAwaited(view) && status.catalog === 'none' && isNeeded;
+function isBlocking(status: ServerStatus, startup: ServerPolicy['startup']): boolean {
+  return (
+    isAwaited(status, startup) && status.catalog === 'none' && startup.withoutCache === 'block'
+  );
 }
 
 /**

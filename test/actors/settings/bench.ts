@@ -10,9 +10,7 @@ import {
 } from '../../../actors/settings/last-good-settings.ts';
 import {
   createSettingsSource,
-  createSpecBook,
   type SettingsPorts,
-  type SpecBook,
 } from '../../../actors/settings/settings-changes.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
 import type {
@@ -20,9 +18,10 @@ import type {
   SettingsCommands,
   SettingsFact,
 } from '../../../src/domain/settings-facts.ts';
+import { DesiredBook } from '../../../src/runtime/desired/book.ts';
 
 export interface SettingsBench {
-  readonly book: SpecBook;
+  readonly book: DesiredBook;
   /** Every fact so far, oldest first. */
   readonly facts: readonly SettingsFact[];
   /** Settles with the next fact that was not read yet. */
@@ -36,13 +35,13 @@ export interface SettingsBench {
 }
 
 export type BenchPorts = SettingsReaderPorts &
-  Omit<SettingsPorts, 'specs' | 'reader'> &
+  Omit<SettingsPorts, 'book' | 'reader'> &
   Partial<Pick<SettingsPorts, 'reader'>>;
 
 export function startSettings(ports: BenchPorts): SettingsBench {
   const { reader = createSettingsReader(ports) } = ports;
   const parent = new EventEmitter();
-  const book = createSpecBook();
+  const book = new DesiredBook();
   const facts: SettingsFact[] = [];
   const failures: unknown[] = [];
   const waiting: ((settings: Settings) => void)[] = [];
@@ -50,12 +49,12 @@ export function startSettings(ports: BenchPorts): SettingsBench {
 
   const machine = setup({
     types: { events: {} as SettingsFact | { readonly type: 'leave' } },
-    actors: { settingsSource: createSettingsSource({ ...ports, reader, specs: book }) },
+    actors: { settingsSource: createSettingsSource({ ...ports, reader, book }) },
     actions: {
       take: ({ event }) => {
         if (event.type !== 'settings.loaded') return;
         for (const { generation, invalid } of event.settings.servers)
-          if (invalid === undefined && book.get(generation) === undefined)
+          if (invalid === undefined && book.specOf(generation) === undefined)
             throw new Error('a fact came before its specs');
         facts.push(event);
         const give = waiting.shift();
