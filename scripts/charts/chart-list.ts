@@ -4,6 +4,7 @@ import type { AnyStateMachine } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { questionMachine } from '../../machines/question.ts';
+import { retentionMachine } from '../../machines/retention.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
@@ -61,6 +62,7 @@ export const charts: readonly ListedChart[] = [
   ),
   listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
+  listed(retentionMachine, ['retention', 'What is kept for its user', 'retention', 'retention']),
   listed(throttleMachine, ['throttle', 'A throttle of signals', 'throttle', 'throttle']),
 ];
 

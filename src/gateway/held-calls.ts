@@ -15,6 +15,7 @@ import type {
 } from '../domain/question.ts';
 import type { CallProgress } from '../domain/session.ts';
 import { methods } from '../protocol/methods.ts';
+import { type Retention, retain, unusedSince } from '../runtime/retention.ts';
 
 /** A question for a client, in the form of the protocol. */
 interface InputRequest {
@@ -167,7 +168,7 @@ export class HeldCall {
 
 interface Kept {
   readonly call: HeldCall;
-  readonly timer: unknown;
+  readonly retention: Retention;
   readonly user: string | undefined;
 }
 
@@ -194,8 +195,9 @@ export class HeldCalls {
       this.#kept.size >= maxHeld || (user !== undefined && own.length >= maxHeldOfUser);
     const [oldest] = own.length > 0 ? own : this.#kept.values();
     if (isFull && oldest !== undefined) this.drop(oldest.call);
-    const timer = this.#clock.setTimeout(() => this.drop(call), heldMs);
-    this.#kept.set(call.state, { call, timer, user });
+    const clock = this.#clock;
+    const retention = retain(clock, unusedSince(clock, heldMs), () => this.drop(call));
+    this.#kept.set(call.state, { call, retention, user });
   }
 
   /** Removes and returns the call with this state and subject, if there is one. */
@@ -218,8 +220,8 @@ export class HeldCalls {
     call.abort();
   }
 
-  #forget({ call, timer }: Kept): void {
-    this.#clock.clearTimeout(timer);
+  #forget({ call, retention }: Kept): void {
+    retention.release();
     this.#kept.delete(call.state);
   }
 }

@@ -9,9 +9,11 @@ import {
   isInitializeRequest,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import type { PresentUse } from '../../machines/retention.ts';
 import { isRecord } from '../domain/data/is-record.ts';
 import { headerNames } from '../protocol/headers.ts';
 import { serverError, sessionNotFound } from '../protocol/rpc-codes.ts';
+import { type Retention, retain } from '../runtime/retention.ts';
 import { cancelledBy, type LightCall, plainRequestIn } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
 import { GatewayClient } from './gateway-client.ts';
@@ -23,10 +25,12 @@ const maxSessions = 256;
 const maxSessionsOfUser = 32;
 // A client gets a 404 for its expired session and then initializes again.
 const idleMs = 1_800_000;
-const checkEveryMs = 60_000;
+// A call in the background ends without a request of its client.
+const backgroundCheckMs = 60_000;
 // A client that lost all its connections during a call cannot receive the answer. In its protocol, a lost
-// connection is not a cancellation, but after this time the client is considered gone.
-const abandonedMs = 60_000;
+// connection is not a cancellation, but after this time the client is considered gone: just before the usual
+// limit of a call, which would leave nothing to cancel.
+const abandonedMs = 55_000;
 
 /** An answer, and a function to call when it has been sent or the client is gone. */
 interface SessionAnswer {
@@ -47,6 +51,8 @@ interface Session {
   readonly client: GatewayClient;
   /** The subject of the token with which it was opened. */
   readonly user: string | undefined;
+  /** Begins once the session has an id. */
+  retention?: Retention;
   lastUsedAt: number;
   /** Whether the client has a stream open for notifications. */
   isListening: boolean;
@@ -61,7 +67,6 @@ export class HttpSessions {
   readonly #sessions = new Map<string, Session>();
   /** The users of sessions that are being opened. */
   readonly #opening = new Map<object, string | undefined>();
-  #timer: unknown;
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway;
@@ -123,7 +128,6 @@ export class HttpSessions {
 
   /** Closes all sessions. */
   async close(): Promise<void> {
-    this.#gateway.clock.clearTimeout(this.#timer);
     await Promise.all([...this.#sessions.values()].map(({ transport }) => transport.close()));
   }
 
@@ -145,13 +149,18 @@ export class HttpSessions {
         sessionIdGenerator: randomUUID,
         onsessioninitialized: (id) => {
           this.#sessions.set(id, session);
-          this.#expireLater();
+          session.retention = retain(
+            gateway.clock,
+            () => this.#useOf(session),
+            () => void transport.close(),
+          );
         },
       });
       const client = new GatewayClient(gateway, await gateway.identity(), 'legacy', {
         ...(user !== undefined && { user }),
         canReceive: () => session.isListening,
         onClosed: () => {
+          session.retention?.release();
           if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
         },
       });
@@ -205,6 +214,20 @@ export class HttpSessions {
   #ended(session: Session): void {
     session.answering -= 1;
     session.lastUsedAt = this.#gateway.clock.now();
+    const { answering, client, retention } = session;
+    // A client that left its call is given up sooner; any other use is seen when the time may be up.
+    if (answering === 0 && (retention?.isInUse === true || client.isAtWork))
+      retention?.useChanged();
+  }
+
+  #useOf({ answering, client, lastUsedAt }: Session): PresentUse {
+    const unusedMs = this.#gateway.clock.now() - lastUsedAt;
+    const keptMs = client.isAtWork ? abandonedMs : idleMs;
+    return {
+      isInUse: answering > 0,
+      unusedMs,
+      keptMs: client.hasBackgroundCall ? unusedMs + backgroundCheckMs : keptMs,
+    };
   }
 
   /**
@@ -235,20 +258,6 @@ export class HttpSessions {
         : `This user already has ${bound} sessions in use`;
     void oldest.transport.close();
     return undefined;
-  }
-
-  #expireLater(): void {
-    if (this.#timer !== undefined) return;
-    const { clock } = this.#gateway;
-    this.#timer = clock.setTimeout(() => {
-      this.#timer = undefined;
-      for (const session of this.#sessions.values()) {
-        const { transport, client, lastUsedAt } = session;
-        const idleFor = client.isAtWork ? abandonedMs : idleMs;
-        if (!isBusy(session) && clock.now() - lastUsedAt >= idleFor) void transport.close();
-      }
-      if (this.#sessions.size > 0) this.#expireLater();
-    }, checkEveryMs);
   }
 }
 

@@ -280,6 +280,22 @@ describe('clients that do not read their responses', () => {
   });
 });
 
+describe('the session of a legacy client', () => {
+  it('is forgotten half an hour after its last request, but not during a stream', async () => {
+    const stage = await gatewayStage();
+    const [idle, listening] = [await openSession(stage.url), await openSession(stage.url)];
+    await listen(stage.url, listening);
+    const statusOf = async (session: string): Promise<number> =>
+      (await post(stage.url, ping, { 'mcp-session-id': session })).status;
+    await stage.advance(1_000_000);
+    expect(await statusOf(idle)).toBe(200);
+    await stage.advance(1_799_999);
+    expect(await statusOf(idle)).toBe(200);
+    await stage.advance(1_800_000);
+    expect([await statusOf(idle), await statusOf(listening)]).toEqual([404, 200]);
+  });
+});
+
 describe('a legacy client that disappears during a call', () => {
   it.each(['without', 'with'])(
     'loses its session and has its call cancelled (%s progress)',

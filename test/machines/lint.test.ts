@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { questionMachine } from '../../machines/question.ts';
+import { retentionMachine } from '../../machines/retention.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
@@ -22,6 +23,7 @@ const charts = {
   authorizationMachine,
   permissionMachine,
   questionMachine,
+  retentionMachine,
   throttleMachine,
 };
 // The root ends a handover with the first of its two servers that ends.

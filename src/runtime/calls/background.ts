@@ -3,10 +3,12 @@
  * still ends at its deadline, by its caller's signal or with the troupe, and settles once.
  */
 
-import type { Clock } from '../../domain/clock.ts';
+import type { PresentUse } from '../../../machines/retention.ts';
+import { type Clock, startDeadline } from '../../domain/clock.ts';
 import { printableLine } from '../../domain/data/printable.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
+import { type Retention, retain } from '../retention.ts';
 import type { BackgroundCall, CallReport, WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 
@@ -28,6 +30,7 @@ interface Entry {
   readonly since: string;
   end: End | undefined;
   endedAt: number;
+  retention?: Retention;
   readonly waiting: Set<() => void>;
 }
 
@@ -35,8 +38,8 @@ interface Entry {
 const maxCalls = 64;
 // No user of a gateway may take the places of the others, or displace what they have not collected.
 const maxCallsOfUser = 16;
-// An hour: a caller that has not collected the result by then will not come back for it.
-const keptMs = 3_600_000;
+// Just over an hour: a caller that has not collected the result by then will not come back for it.
+const keptMs = 3_600_001;
 const defaultWaitMs = 60_000;
 const shownLength = 128;
 
@@ -51,36 +54,25 @@ export class BackgroundCalls {
 
   /** Settles like the call, or with a receipt once the call has been running for `afterMs`. */
   follow(run: Promise<CallReport>, call: FollowedCall, afterMs: number): Promise<CallReport> {
-    const clock = this.#clock;
     return new Promise((resolve) => {
-      let timer: unknown;
-      let entry: Entry | undefined;
-      const look = (): void => {
-        // A call that is still waiting for its server has nothing to collect yet.
-        entry = call.sends() === 0 ? undefined : this.#add(call);
-        if (entry === undefined) timer = clock.setTimeout(look, afterMs);
-        else resolve(this.#receipt(call));
+      let endLimit = (): void => undefined;
+      const begin = (): void => {
+        endLimit = startDeadline(this.#clock, afterMs, () => {
+          // A call that is still waiting for its server has nothing to collect yet.
+          if (call.sends() > 0 && this.#keep(run, call)) resolve(this.#receipt(call));
+          else begin();
+        });
       };
-      timer = clock.setTimeout(look, afterMs);
-      const settle = (end: End): void => {
-        clock.clearTimeout(timer);
-        if (entry === undefined) {
-          resolve(run);
-          return;
-        }
-        entry.end = end;
-        entry.endedAt = clock.now();
-        for (const wake of [...entry.waiting]) wake();
+      begin();
+      const settle = (): void => {
+        endLimit();
+        resolve(run);
       };
-      run.then(
-        (report) => settle({ report }),
-        (error: unknown) => settle({ error }),
-      );
+      run.then(settle, settle);
     });
   }
 
   list(): readonly BackgroundCall[] {
-    this.#forgetOld();
     return [...this.#entries].map(([id, { call, since, end }]) => ({
       id,
       server: call.server,
@@ -98,7 +90,6 @@ export class BackgroundCalls {
     id: string,
     { signal, timeoutMs = defaultWaitMs }: WaitOptions,
   ): Promise<CallReport> {
-    this.#forgetOld();
     const entry = this.#entries.get(id);
     if (entry === undefined) throw unknownCall(id);
     if (entry.end === undefined && signal?.aborted !== true) {
@@ -111,19 +102,37 @@ export class BackgroundCalls {
     const { end } = entry;
     if (end === undefined) throw stillRunning(id, entry.call, signal?.aborted === true);
     // If several callers wait for the result, only one gets it.
-    if (!this.#entries.delete(id)) throw unknownCall(id);
+    if (!this.#forget(id)) throw unknownCall(id);
     if ('error' in end) throw end.error;
     return end.report;
   }
 
-  #add(call: FollowedCall): Entry | undefined {
-    this.#forgetOld();
-    if (!this.#makeRoom(call)) return undefined;
+  /** Keeps a call's result from now on. Returns whether there is room. */
+  #keep(run: Promise<CallReport>, call: FollowedCall): boolean {
+    if (!this.#makeRoom(call)) return false;
+    const clock = this.#clock;
     this.#count += 1;
-    const since = new Date(this.#clock.wallNow()).toISOString();
+    const id = `call-${this.#count}`;
+    const since = new Date(clock.wallNow()).toISOString();
+    const use = (): PresentUse => ({
+      isInUse: entry.end === undefined,
+      unusedMs: clock.now() - entry.endedAt,
+      keptMs,
+    });
     const entry: Entry = { call, since, end: undefined, endedAt: 0, waiting: new Set() };
-    this.#entries.set(`call-${this.#count}`, entry);
-    return entry;
+    entry.retention = retain(clock, use, () => this.#entries.delete(id));
+    this.#entries.set(id, entry);
+    const settle = (end: End): void => {
+      entry.end = end;
+      entry.endedAt = clock.now();
+      entry.retention?.useChanged();
+      for (const wake of [...entry.waiting]) wake();
+    };
+    run.then(
+      (report) => settle({ report }),
+      (error: unknown) => settle({ error }),
+    );
+    return true;
   }
 
   /** Forgets an ended call if there are too many, of a user only an own one. Returns whether there is room. */
@@ -132,14 +141,12 @@ export class BackgroundCalls {
     const isFull = this.#entries.size >= maxCalls || (user !== '' && own.length >= maxCallsOfUser);
     if (!isFull) return true;
     const [id] = own.find(([, { end }]) => end !== undefined) ?? [];
-    return id !== undefined && this.#entries.delete(id);
+    return id !== undefined && this.#forget(id);
   }
 
-  #forgetOld(): void {
-    const now = this.#clock.now();
-    for (const [id, { end, endedAt }] of this.#entries) {
-      if (end !== undefined && now - endedAt > keptMs) this.#entries.delete(id);
-    }
+  #forget(id: string): boolean {
+    this.#entries.get(id)?.retention?.release();
+    return this.#entries.delete(id);
   }
 
   #receipt({ server, tool, startedAt, sends }: FollowedCall): CallReport {

@@ -1,0 +1,45 @@
+import { createActor } from 'xstate';
+import { type PresentUse, retentionMachine } from '../../machines/retention.ts';
+import { type Clock, startDeadline } from '../domain/clock.ts';
+
+export type Retention = ReturnType<typeof retain>;
+
+/**
+ * Keeps something until it is released, or the retention chart gives it up.
+ *
+ * @param use - how it is used at present; called at once, and whenever its time may be up
+ * @param onExpired - not called after a release
+ */
+export function retain(clock: Clock, use: () => PresentUse, onExpired: () => void) {
+  const actor = createActor(retentionMachine, {
+    // What is only kept does not keep the process running.
+    clock: {
+      setTimeout: (onReached, delayMs) => startDeadline(clock, delayMs, onReached),
+      clearTimeout: (stop: () => void) => stop(),
+    },
+  });
+  actor.on('use.asked', () => actor.send({ type: 'use.seen', ...use() }));
+  actor.subscribe({
+    complete: () => {
+      if (actor.getSnapshot().matches('expired')) onExpired();
+    },
+  });
+  actor.start();
+  const send = (type: 'use.changed' | 'kept.released'): void => {
+    if (actor.getSnapshot().status === 'active') actor.send({ type });
+  };
+  return {
+    /** Whether the end of a use is to be reported. */
+    get isInUse(): boolean {
+      return actor.getSnapshot().matches({ kept: 'inUse' });
+    },
+    useChanged: (): void => send('use.changed'),
+    release: (): void => send('kept.released'),
+  };
+}
+
+/** The use of something that is kept for this time from now on, whatever happens. */
+export function unusedSince(clock: Clock, keptMs: number): () => PresentUse {
+  const since = clock.now();
+  return () => ({ isInUse: false, unusedMs: clock.now() - since, keptMs });
+}
