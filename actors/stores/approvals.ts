@@ -11,6 +11,7 @@
 import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import type { FoundFile } from '../../machines/record-file.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { type ApprovalRecord, pinKinds } from '../../src/domain/host/approval.ts';
 import type { Problem } from '../../src/domain/settings.ts';
@@ -25,10 +26,10 @@ import {
 } from '../../src/policies/approvals/records.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { GroupedMap } from '../../src/policies/grouped-map.ts';
-import { codeOf, realFolder, replaceWhole, syncFolder } from '../files/file-system.ts';
-import { readPrivateJson, setAside, type UntrustedFile } from '../files/private-file.ts';
-import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
-import { withFileLock } from './file-lock.ts';
+import { codeOf, realFolder } from '../files/file-system.ts';
+import type { WatchFiles } from '../files/watcher.ts';
+import { contentIn, RecordFile, type RecordReading } from './record-file.ts';
+import { StoreProblems } from './store-problems.ts';
 
 export interface ApprovalStorePorts {
   readonly projectRoot: string;
@@ -52,34 +53,40 @@ export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
   return new Store(ports);
 }
 
-const nextStep = 'until then its approvals do not count, and decisions end with this run';
-
 class Store {
-  readonly #ports: ApprovalStorePorts;
-  readonly #file: string | undefined;
+  readonly #watch: WatchFiles | undefined;
+  readonly #clock: Clock;
+  readonly #file: RecordFile<StoredApprovals> | undefined;
   readonly #project: string;
+  readonly #problems: StoreProblems;
   readonly #listeners = new Set<() => void>();
-  /** The file's decisions for this project. */
-  #stored: ApprovalRecords = GroupedMap.of();
   /** Decisions made here that are not on disk yet, by server, each server's oldest first. */
   readonly #unsaved = new Map<string, readonly ApprovalEntry[]>();
   #records: ApprovalRecords = GroupedMap.of();
-  #work: Promise<void> = Promise.resolve();
-  #loaded: Promise<void> | undefined;
-  #hasWriteWaiting = false;
-  #hasReadWaiting = false;
-  /** Whether the file exists but cannot be trusted. */
-  #isRefused = false;
-  #problem: Problem | undefined;
-  #asideNote: Problem | undefined;
-  #forgottenNote: Problem | undefined;
-  #unwatch: (() => void) | undefined;
-  #isClosed = false;
+  #found: FoundFile = 'absent';
+  #loaded: Promise<unknown> | undefined;
+  #lastSave: Promise<void> | undefined;
+  /** The save that will include the next decision. */
+  #nextSave: Promise<void> | undefined;
 
-  constructor(ports: ApprovalStorePorts) {
-    this.#ports = ports;
-    this.#file = ports.stateDir === undefined ? undefined : approvalFile(ports.stateDir);
-    this.#project = realFolder(ports.projectRoot);
+  constructor({ projectRoot, stateDir, clock, onProblems, watch }: ApprovalStorePorts) {
+    this.#watch = watch;
+    this.#clock = clock;
+    this.#project = realFolder(projectRoot);
+    this.#problems = new StoreProblems(onProblems);
+    if (stateDir === undefined) return;
+    const file: RecordFile<StoredApprovals> = new RecordFile({
+      ...form,
+      path: approvalFile(stateDir),
+      clock,
+      onReading: (reading) => this.#take(file, reading),
+      onAside: (aside, why) => {
+        const name = path.basename(file.path);
+        const message = `the approvals were damaged (${why}) and are set aside here; decide again, or fix this file and put it back as ${name}`;
+        this.#problems.set('aside', aside, message);
+      },
+    });
+    this.#file = file;
   }
 
   /** The project's decisions. A server's list is the same object until something changes. */
@@ -88,25 +95,24 @@ class Store {
   }
 
   /** Resolves once the file has been read for the first time. Never rejects. */
-  load(): Promise<void> {
-    this.#loaded ??= this.#begin();
-    return this.#loaded;
+  async load(): Promise<void> {
+    if (this.#loaded === undefined) {
+      this.#loaded = this.#file?.read();
+      this.#file?.watch(this.#watch);
+    }
+    await this.#loaded;
   }
 
   /** Adds a decision, which takes effect at once. */
   add(entry: ApprovalEntry): void {
-    if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
-    else {
-      const { server } = subjectOf(entry);
-      const before = this.#unsaved.get(server) ?? [];
+    const { server } = subjectOf(entry);
+    const before = this.#unsaved.get(server) ?? [];
+    if (this.#file !== undefined)
       this.#unsaved.set(server, [...withoutSuperseded(before, entry), entry]);
-    }
     // Comparing with the whole file would compare a million records for a thousand decisions.
     const records = withEntry(this.#records, entry);
     if (records !== this.#records) this.#publish(records);
-    if (this.#hasWriteWaiting) return;
-    this.#hasWriteWaiting = true;
-    this.#enqueue((file) => this.#write(file));
+    if (this.#file !== undefined) this.#saveSoon(this.#file);
   }
 
   /** Calls the listener after every change, until the returned function is called. */
@@ -120,119 +126,58 @@ class Store {
   /** Resolves with whether every decision was saved to disk. Never rejects. */
   async saved(): Promise<boolean> {
     // Also waits for decisions that are added in the meantime.
-    for (let work: Promise<void> | undefined; work !== this.#work; ) {
-      work = this.#work;
-      await work;
+    for (let save: Promise<void> | undefined; save !== this.#lastSave; ) {
+      save = this.#lastSave;
+      await save;
     }
     return this.#file !== undefined && this.#unsaved.size === 0;
   }
 
   /** Stops watching; resolves after the last write. Returns undefined without a file. */
   close(): Promise<void> | undefined {
-    this.#isClosed = true;
-    this.#unwatch?.();
-    return this.#file === undefined ? undefined : this.#work;
+    return this.#file?.close();
   }
 
-  #begin(): Promise<void> {
-    if (this.#file === undefined) return Promise.resolve();
-    this.#readSoon();
-    const { watch = watchSettingsFiles } = this.#ports;
-    this.#unwatch = watch([this.#file], {
-      changed: () => this.#readSoon(),
-      // It is then polled; the settings watch reports why.
-      slowed: () => {},
-    });
-    return this.#work;
+  #saveSoon(file: RecordFile<StoredApprovals>): void {
+    this.#nextSave ??= this.#save(file);
+    this.#lastSave = this.#nextSave;
   }
 
-  /** Runs one task at a time, so that an older reading never replaces a newer one. */
-  #enqueue(work: (file: string) => Promise<void>): void {
-    const file = this.#file;
-    if (file !== undefined) this.#work = this.#work.then(() => work(file));
-  }
-
-  #readSoon(): void {
-    if (this.#hasReadWaiting || this.#isClosed) return;
-    this.#hasReadWaiting = true;
-    this.#enqueue(async (file) => {
-      this.#hasReadWaiting = false;
-      const wasRefused = this.#isRefused;
-      const reading = await readApprovals(file);
-      if ('damage' in reading)
-        await this.#locked(file, async () => {
-          const records = await this.#readOrSetAside(file);
-          if (records !== undefined) this.#take(file, { records });
-        });
-      else this.#take(file, reading);
-      // Decisions made while the file could not be trusted are written now.
-      if (wasRefused && !this.#isRefused && this.#unsaved.size > 0) await this.#write(file);
-    });
-  }
-
-  async #write(file: string): Promise<void> {
-    await this.#locked(file, async () => {
-      const all = await this.#readOrSetAside(file);
-      if (all === undefined) return;
-      // Decisions added from here on wait for the next write.
-      this.#hasWriteWaiting = false;
-      const entries = this.#entries();
+  async #save(file: RecordFile<StoredApprovals>): Promise<void> {
+    let entries: readonly ApprovalEntry[] = [];
+    let forgottenCount = 0;
+    const { found } = await file.update(async (content) => {
+      // Decisions added from here on wait for the next save.
+      this.#nextSave = undefined;
+      entries = this.#entries();
+      if (entries.length === 0) return undefined;
+      const all = content?.records ?? [];
       const own = recordsIn(entries.reduce(withEntry, this.#ownOf(all)));
       const foreign = all.filter(({ project }) => project !== this.#project);
-      const others = await withoutForgotten(foreign, this.#ports.clock.wallNow());
+      const others = await withoutForgotten(foreign, this.#clock.wallNow());
+      forgottenCount = foreign.length - others.length;
       const mine = own.map((record) => ({ ...record, project: this.#project }));
-      await writeApprovals(file, [...others, ...mine]);
-      this.#noteSaved(new Set(entries));
-      this.#take(file, { records: [...others, ...mine] });
-      const count = foreign.length - others.length;
-      if (count === 0) return;
-      const message = `removed ${count} approval${count === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
-      this.#forgottenNote = { file, message };
-      this.#reportAll();
+      return { version, records: [...others, ...mine] };
     });
-    this.#hasWriteWaiting = false;
+    this.#nextSave = undefined;
+    if (found !== 'kept') return;
+    this.#noteSaved(new Set(entries));
+    if (this.#unsaved.size === 0) this.#problems.set('file', file.path);
+    const message = `removed ${forgottenCount} approval${forgottenCount === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
+    if (forgottenCount > 0) this.#problems.set('forgotten', file.path, message);
   }
 
-  async #locked(file: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await withFileLock(file, this.#ports.clock, work);
-    } catch (error) {
-      const why =
-        codeOf(error) === 'EFBIG'
-          ? fullFile
-          : `approvals cannot be saved (${codeOf(error)}); make room or let this user write there`;
-      this.#report(file, `${why}; decisions made meanwhile end with this run`);
-    }
-  }
-
-  /** Resolves with undefined if the file must not be replaced, which is reported. */
-  async #readOrSetAside(file: string): Promise<readonly StoredApproval[] | undefined> {
-    const reading = await readApprovals(file);
-    if ('refusal' in reading) {
-      this.#take(file, reading);
-      return undefined;
-    }
-    if ('records' in reading) return reading.records;
-    // Its approvals must not count while it is being moved.
-    this.#setStored(GroupedMap.of());
-    const aside = await setAside(file, this.#ports.clock.wallNow());
-    this.#asideNote = {
-      file: aside,
-      message: `the approvals were damaged (${reading.damage}) and are set aside here; decide again, or fix this file and put it back as ${path.basename(file)}`,
-    };
-    this.#reportAll();
-    return [];
-  }
-
-  #take(file: string, reading: Exclude<ApprovalReading, { readonly damage: string }>): void {
-    this.#isRefused = 'refusal' in reading;
-    if ('refusal' in reading) {
-      this.#setStored(GroupedMap.of());
-      this.#report(file, `the file of approvals ${reading.refusal}; ${nextStep}`);
-      return;
-    }
-    this.#setStored(this.#ownOf(reading.records));
-    if (this.#unsaved.size === 0) this.#report(file, undefined);
+  #take(file: RecordFile<StoredApprovals>, reading: RecordReading<StoredApprovals>): void {
+    const problem = problemOf(reading);
+    if (problem !== undefined || this.#unsaved.size === 0)
+      this.#problems.set('file', file.path, problem);
+    if (reading.found === 'failed') return;
+    const before = this.#found;
+    this.#found = reading.found;
+    this.#setStored(this.#ownOf(contentIn(reading)?.records ?? []));
+    // Decisions made while the file could not be trusted are saved now.
+    if (before === 'refused' && reading.found !== 'refused' && this.#unsaved.size > 0)
+      this.#saveSoon(file);
   }
 
   #ownOf(all: readonly StoredApproval[]): ApprovalRecords {
@@ -241,7 +186,6 @@ class Store {
   }
 
   #setStored(stored: ApprovalRecords): void {
-    this.#stored = stored;
     const before = this.#records;
     const now = this.#entries().reduce(withEntry, stored);
     const changed = now
@@ -266,17 +210,6 @@ class Store {
   #publish(records: ApprovalRecords): void {
     this.#records = records;
     for (const listener of this.#listeners) listener();
-  }
-
-  #report(file: string, message: string | undefined): void {
-    if (message === this.#problem?.message) return;
-    this.#problem = message === undefined ? undefined : { file, message };
-    this.#reportAll();
-  }
-
-  #reportAll(): void {
-    const problems = [this.#problem, this.#asideNote, this.#forgottenNote];
-    this.#ports.onProblems(problems.filter((each) => each !== undefined));
   }
 }
 
@@ -309,26 +242,33 @@ const recordSchema = z.strictObject({
     }),
   ),
 });
-const fileSchema = z.strictObject({
-  version: z.literal(knownVersions),
-  records: z.array(recordSchema),
-});
-
 type StoredApproval = ApprovalRecord & { readonly project: string };
 
-type ApprovalReading = UntrustedFile | { readonly records: readonly StoredApproval[] };
-
-/** Reads all projects' decisions; none if the file does not exist. Never rejects. */
-async function readApprovals(file: string): Promise<ApprovalReading> {
-  const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
-  if ('damage' in reading || 'refusal' in reading) return reading;
-  return { records: (reading.value?.records ?? []) as readonly StoredApproval[] };
+interface StoredApprovals {
+  readonly version: number;
+  readonly records: readonly StoredApproval[];
 }
 
-/** Replaces the file atomically, even across a power failure. */
-async function writeApprovals(file: string, records: readonly StoredApproval[]): Promise<void> {
-  await replaceWhole(file, textOf(records));
-  await syncFolder(path.dirname(file));
+const form = {
+  version,
+  maxBytes,
+  schema: z.strictObject({
+    version: z.literal(knownVersions),
+    records: z.array(recordSchema),
+  }) as z.ZodType<StoredApprovals>,
+  textOf,
+};
+
+function problemOf(reading: RecordReading<unknown>): string | undefined {
+  if (reading.found === 'refused')
+    return `the file of approvals ${reading.why}; until then its approvals do not count, and decisions end with this run`;
+  if (reading.found !== 'failed') return undefined;
+  const code = codeOf(reading.error);
+  const why =
+    code === 'EFBIG'
+      ? `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`
+      : `approvals cannot be saved (${code}); make room or let this user write there`;
+  return `${why}; decisions made meanwhile end with this run`;
 }
 
 /**
@@ -356,18 +296,13 @@ async function isGone(folder: string): Promise<boolean> {
   );
 }
 
-/** The problem that is reported when the file is full. */
-const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
-
 /** Drops tool definitions, which are only shown to the user, rather than fail. */
-function textOf(records: readonly StoredApproval[]): string {
+function textOf({ records }: StoredApprovals): string {
   const whole = `${JSON.stringify({ version, records }, undefined, 1)}\n`;
   if (Buffer.byteLength(whole) <= maxBytes) return whole;
   const bare = records.map(({ pins, ...record }) => ({
     ...record,
     pins: pins.map(({ definition: _definition, ...pin }) => pin),
   }));
-  const short = `${JSON.stringify({ version, records: bare })}\n`;
-  if (Buffer.byteLength(short) <= maxBytes) return short;
-  throw Object.assign(new Error('too many decisions'), { code: 'EFBIG' });
+  return `${JSON.stringify({ version, records: bare })}\n`;
 }

@@ -4,6 +4,7 @@ import type { AnyStateMachine } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { questionMachine } from '../../machines/question.ts';
+import { recordFileMachine } from '../../machines/record-file.ts';
 import { retentionMachine } from '../../machines/retention.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -64,6 +65,7 @@ export const charts: readonly ListedChart[] = [
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
   listed(retentionMachine, ['retention', 'What is kept for its user', 'retention', 'retention']),
   listed(throttleMachine, ['throttle', 'A throttle of signals', 'throttle', 'throttle']),
+  listed(recordFileMachine, ['recordFile', 'A stored file', 'recordFile', 'record-file']),
 ];
 
 function listed(

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { questionMachine } from '../../machines/question.ts';
+import { recordFileMachine } from '../../machines/record-file.ts';
 import { retentionMachine } from '../../machines/retention.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/list-refresh.ts';
@@ -25,6 +26,7 @@ const charts = {
   questionMachine,
   retentionMachine,
   throttleMachine,
+  recordFileMachine,
 };
 // The root ends a handover with the first of its two servers that ends.
 const meant: Readonly<Record<string, readonly string[]>> = {

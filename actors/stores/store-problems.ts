@@ -1,0 +1,20 @@
+/** The current problems of a store, each known by what it is about. */
+
+import type { Problem } from '../../src/domain/settings.ts';
+
+export class StoreProblems {
+  readonly #problems = new Map<string, Problem>();
+  readonly #report: (problems: readonly Problem[]) => void;
+
+  constructor(report: (problems: readonly Problem[]) => void) {
+    this.#report = report;
+  }
+
+  /** Replaces what is wrong; without a message, nothing is. Reports all problems if one changes. */
+  set(about: string, file: string, message?: string): void {
+    if (this.#problems.get(about)?.message === message) return;
+    if (message === undefined) this.#problems.delete(about);
+    else this.#problems.set(about, { file, message });
+    this.#report([...this.#problems.values()]);
+  }
+}
