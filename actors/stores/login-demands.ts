@@ -6,9 +6,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
-import { replaceWhole } from '../files/file-system.ts';
-import { readPrivateJson } from '../files/private-file.ts';
-import { withFileLock } from './file-lock.ts';
+import { contentIn, RecordFile } from './record-file.ts';
 
 /** Wall-clock times in milliseconds, by server. */
 export type LoginDemands = Readonly<Record<string, number>>;
@@ -28,45 +26,35 @@ const maxBytes = 256 * 1024;
 const longestMs = 86_400_000;
 const maxCredentials = 500;
 
-const schema = z.strictObject({
-  version: z.literal(version),
-  demands: z.record(z.string(), z.record(z.string(), z.number())),
-});
+interface StoredDemands {
+  readonly version: number;
+  readonly demands: Readonly<Record<string, LoginDemands>>;
+}
+
+const form = {
+  version,
+  maxBytes,
+  schema: z.strictObject({
+    version: z.literal(version),
+    demands: z.record(z.string(), z.record(z.string(), z.number())),
+  }),
+};
 
 export function createLoginDemandStore(stateDir: string, clock: Clock): LoginDemandStore {
-  const file = path.join(stateDir, 'login-demands.json');
-  /** Writes run one after another. */
-  let writing: Promise<unknown> = Promise.resolve();
-
-  async function all(): Promise<Readonly<Record<string, LoginDemands>>> {
-    const reading = await readPrivateJson(file, { maxBytes, version, schema });
-    return 'value' in reading && reading.value !== undefined ? reading.value.demands : {};
-  }
-
+  const place = path.join(stateDir, 'login-demands.json');
+  const file = new RecordFile<StoredDemands>({ ...form, path: place, clock });
   const isRecent = (atMs: number): boolean => clock.wallNow() - atMs < longestMs;
-
-  async function replace(key: string, demands: LoginDemands): Promise<void> {
-    const others = Object.entries(await all()).filter(
-      ([each, its]) => each !== key && Object.values(its).some(isRecent),
-    );
-    const own = Object.keys(demands).length === 0 ? [] : [[key, demands] as const];
-    const kept = Object.fromEntries([...others, ...own].slice(-maxCredentials));
-    await replaceWhole(file, `${JSON.stringify({ version, demands: kept }, undefined, 1)}\n`);
-  }
-
   return {
-    async read(key) {
-      await writing;
-      return (await all())[key] ?? {};
+    read: async (key) => contentIn(await file.read())?.demands[key] ?? {},
+    async write(key, its) {
+      await file.update((content) => {
+        const others = Object.entries(content?.demands ?? {}).filter(
+          ([other, theirs]) => other !== key && Object.values(theirs).some(isRecent),
+        );
+        const own = Object.keys(its).length === 0 ? [] : [[key, its] as const];
+        return { version, demands: Object.fromEntries([...others, ...own].slice(-maxCredentials)) };
+      });
     },
-    write(key, demands) {
-      writing = writing
-        .then(() => withFileLock(file, clock, () => replace(key, demands)))
-        .catch(() => undefined);
-      return writing.then(() => undefined);
-    },
-    async close() {
-      await writing;
-    },
+    close: () => file.close(),
   };
 }

@@ -12,9 +12,8 @@ import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { PermissionChoice } from '../../src/domain/permission.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import { codeOf, realFolder, replaceWhole } from '../files/file-system.ts';
-import { readPrivateJson, setAside } from '../files/private-file.ts';
-import { withFileLock } from './file-lock.ts';
+import { codeOf, realFolder } from '../files/file-system.ts';
+import { contentIn, RecordFile } from './record-file.ts';
 
 export interface PermissionStorePorts {
   readonly projectRoot: string;
@@ -33,25 +32,57 @@ const maxChoices = 2_000;
 
 const text = z.string().min(1);
 const digest = z.string().regex(/^[0-9a-f]{64}$/u);
-const fileSchema = z.strictObject({
-  version: z.literal(version),
-  choices: z.array(
-    z.strictObject({
-      project: text,
-      server: text,
-      fingerprint: digest,
-      tool: text.optional(),
-      digest: digest.optional(),
-      decidedAt: z.number(),
-    }),
-  ),
-});
 
 type StoredChoice = PermissionChoice & { readonly project: string };
+
+interface StoredChoices {
+  readonly version: number;
+  readonly choices: readonly StoredChoice[];
+}
+
+const form = {
+  version,
+  maxBytes,
+  schema: z.strictObject({
+    version: z.literal(version),
+    choices: z.array(
+      z.strictObject({
+        project: text,
+        server: text,
+        fingerprint: digest,
+        tool: text.optional(),
+        digest: digest.optional(),
+        decidedAt: z.number(),
+      }),
+    ),
+  }) as z.ZodType<StoredChoices>,
+};
 
 /** Returns the path of the file with all projects' choices. */
 export function permissionFile(stateDir: string): string {
   return path.join(stateDir, 'permissions.json');
+}
+
+function choiceFile(
+  stateDir: string,
+  clock: Clock,
+  report: (file: string, message: string) => void,
+): RecordFile<StoredChoices> {
+  const place = permissionFile(stateDir);
+  return new RecordFile({
+    ...form,
+    path: place,
+    clock,
+    onReading: (reading) => {
+      if (reading.found !== 'refused') return;
+      report(
+        place,
+        `the file of permissions ${reading.why}; until then every call needs an answer`,
+      );
+    },
+    onAside: (aside, why) =>
+      report(aside, `the permissions were damaged (${why}) and are set aside here; answer again`),
+  });
 }
 
 export function createPermissionStore({
@@ -60,21 +91,17 @@ export function createPermissionStore({
   projectRoot,
   onProblems,
 }: PermissionStorePorts) {
-  const file = stateDir === undefined ? undefined : permissionFile(stateDir);
   const project = realFolder(projectRoot);
   /** Choices that are not on disk, because there is no file or it cannot be written. */
   let unsaved: readonly PermissionChoice[] = [];
 
-  const report = (place: string, message: string): void => onProblems([{ file: place, message }]);
-
-  const change = (place: string, edit: (all: readonly StoredChoice[]) => readonly StoredChoice[]) =>
-    withFileLock(place, clock, async () => {
-      const all = await readChoices(place, clock, report);
-      if (all === undefined) return false;
-      const choices = edit(all).slice(-maxChoices);
-      await replaceWhole(place, `${JSON.stringify({ version, choices }, undefined, 1)}\n`);
-      return true;
-    });
+  const report = (file: string, message: string): void => onProblems([{ file, message }]);
+  const file = stateDir === undefined ? undefined : choiceFile(stateDir, clock, report);
+  const change = (edit: (all: readonly StoredChoice[]) => readonly StoredChoice[]) =>
+    file?.update((content) => ({
+      version,
+      choices: edit(content?.choices ?? []).slice(-maxChoices),
+    }));
 
   const isOwn = (choice: StoredChoice): boolean => choice.project === project;
 
@@ -82,19 +109,16 @@ export function createPermissionStore({
     /** The project's choices, oldest first. Never rejects: an untrusted file allows nothing. */
     async choices(): Promise<readonly PermissionChoice[]> {
       if (file === undefined) return unsaved;
-      try {
-        const stored = (await readChoices(file, clock, report)) ?? [];
-        const own = stored
-          .filter(isOwn)
-          .map(({ project: _project, ...choice }) => ({ ...choice, file }));
-        return [...own, ...unsaved];
-      } catch (error) {
+      const reading = await file.read();
+      if (reading.found === 'failed')
         report(
-          file,
-          `the file of permissions cannot be set aside (${codeOf(error)}); move it away`,
+          file.path,
+          `the file of permissions cannot be set aside (${codeOf(reading.error)}); move it away`,
         );
-        return unsaved;
-      }
+      const own = (contentIn(reading)?.choices ?? [])
+        .filter(isOwn)
+        .map(({ project: _project, ...choice }) => ({ ...choice, file: file.path }));
+      return [...own, ...unsaved];
     },
 
     /**
@@ -104,24 +128,18 @@ export function createPermissionStore({
     async add(choice: PermissionChoice): Promise<void> {
       const isOther = (one: PermissionChoice): boolean =>
         one.server !== choice.server || one.tool !== choice.tool;
-      const keepUnsaved = (): void => {
-        unsaved = [...unsaved.filter(isOther), choice].slice(-maxChoices);
-      };
-      if (file === undefined) return keepUnsaved();
-      try {
-        const isSaved = await change(file, (all) => [
-          ...all.filter((one) => !isOwn(one) || isOther(one)),
-          { ...choice, project },
-        ]);
-        if (!isSaved) keepUnsaved();
-      } catch (error) {
-        keepUnsaved();
-        const code = codeOf(error);
-        report(
-          file,
-          `permissions cannot be saved (${code}); make room or let this user write there; choices made meanwhile end with this run`,
-        );
-      }
+      const saved = await change((all) => [
+        ...all.filter((one) => !isOwn(one) || isOther(one)),
+        { ...choice, project },
+      ]);
+      if (saved?.found === 'kept') return;
+      unsaved = [...unsaved.filter(isOther), choice].slice(-maxChoices);
+      if (file === undefined || saved?.found !== 'failed') return;
+      const code = codeOf(saved.error);
+      report(
+        file.path,
+        `permissions cannot be saved (${code}); make room or let this user write there; choices made meanwhile end with this run`,
+      );
     },
 
     /**
@@ -139,36 +157,13 @@ export function createPermissionStore({
         (tool === undefined || choice.tool === tool);
       let count = unsaved.filter(isMeant).length;
       unsaved = unsaved.filter((choice) => !isMeant(choice));
-      if (file === undefined) return count;
-      await change(file, (all) => {
+      const changed = await change((all) => {
         const kept = all.filter((one) => !isOwn(one) || !isMeant(one));
         count += all.length - kept.length;
         return kept;
       });
+      if (changed?.found === 'failed') throw changed.error;
       return count;
     },
   };
-}
-
-/** Reads all projects' choices; returns undefined if the file is untrusted, which is reported. */
-async function readChoices(
-  file: string,
-  clock: Clock,
-  report: (file: string, message: string) => void,
-): Promise<readonly StoredChoice[] | undefined> {
-  const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
-  if ('refusal' in reading) {
-    report(
-      file,
-      `the file of permissions ${reading.refusal}; until then every call needs an answer`,
-    );
-    return undefined;
-  }
-  if (!('damage' in reading)) return reading.value?.choices ?? [];
-  const aside = await setAside(file, clock.wallNow());
-  report(
-    aside,
-    `the permissions were damaged (${reading.damage}) and are set aside here; answer again`,
-  );
-  return [];
 }

@@ -16,7 +16,7 @@ import { explore } from '../../src/testing/explore.ts';
 import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, repliesAfter } from './asking.ts';
-import { golden } from './story.ts';
+import { expectStory } from './golden.ts';
 import { comparing } from './xstate/comparing.ts';
 
 type State = StateValueFrom<typeof recordFileMachine>;
@@ -120,6 +120,6 @@ describe('a stored file', () => {
     await promises.settle('read', 'damaged');
     await promises.settle('write', 'kept');
     expect(actor.getSnapshot().value).toBe('kept');
-    await expect(trace.toString()).toMatchFileSnapshot(golden('user/record-file'));
+    await expectStory(trace, 'user/record-file');
   });
 });
