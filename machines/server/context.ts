@@ -75,15 +75,8 @@ export function poolOf({ transport }: Pick<ServerInput, 'transport'>): SlotPool 
   return isRemote(transport) ? 'remote' : 'local';
 }
 
-export interface ServerContext extends ServerInput {
-  /** Whether the root is retiring this actor. Invariant: retirement is never taken back. */
-  readonly retiring: boolean;
-  /** Whether the server is needed now; without demand, a lazy server stays dormant. */
-  readonly demanded: boolean;
-  /** Whether a call or the user is waiting for this start, which then has priority in the queue. */
-  readonly awaited: boolean;
-  /** Number of the current or last session, from 1. Invariant: one session is counted at a time. */
-  readonly session: number;
+/** Attempts of a start or an outage, owned by the region `connection`. */
+interface Tries {
   /**
    * Attempts of the current start or outage, until the policy restores the budget. Invariant:
    * attempts are counted from zero.
@@ -95,6 +88,55 @@ export interface ServerContext extends ServerInput {
   readonly sameExits: number;
   /** Waits before the quiet retries after giving up. */
   readonly quietWaits: number;
+}
+
+/** Losses that may be a storm, owned by the region `connection`. */
+interface LossWindows {
+  /**
+   * Times at which ready sessions crashed, up to `policy.storm.crashLoop.limit`. Invariant: windows
+   * hold no more than their limits.
+   */
+  readonly crashTimes: readonly number[];
+  /**
+   * Times at which ready sessions were lost for any reason, or replaced because calls failed, up to
+   * `policy.storm.reconnectStorm.limit`. Invariant: windows hold no more than their limits.
+   */
+  readonly lossTimes: readonly number[];
+}
+
+/** What is known of the server while a session is open, owned by the region `connection`. */
+interface Peer {
+  /** The session's era. Invariant: what is known of a peer is forgotten with its session. */
+  readonly era: 'legacy' | 'modern' | null;
+  /** The process's id. Invariant: what is known of a peer is forgotten with its session. */
+  readonly pid: number | null;
+  /**
+   * What currently limits the session. Invariant: what is known of a peer is forgotten with its
+   * session.
+   */
+  readonly impairments: readonly Impairment[];
+}
+
+/** The failed calls and the wait of the region `circuit`, which owns them. */
+interface CircuitCounts {
+  /**
+   * Consecutive failed calls while the circuit is closed, across sessions. Invariant: failed calls
+   * are counted below the threshold.
+   */
+  readonly failedCalls: number;
+  /** The circuit's current cool-down, in milliseconds. Invariant: the cool-down keeps its bound. */
+  readonly cooldownMs: number;
+}
+
+export interface ServerContext extends ServerInput {
+  /** Whether the root is retiring this actor. Invariant: retirement is never taken back. */
+  readonly retiring: boolean;
+  /** Whether the server is needed now; without demand, a lazy server stays dormant. */
+  readonly demanded: boolean;
+  /** Whether a call or the user is waiting for this start, which then has priority in the queue. */
+  readonly awaited: boolean;
+  /** Number of the current or last session, from 1. Invariant: one session is counted at a time. */
+  readonly session: number;
   /**
    * Whether it has been ready since its last fresh start; if so, a failure is an outage, not a
    * failed start.
@@ -109,38 +151,16 @@ export interface ServerContext extends ServerInput {
   /** The last failure, for display. */
   readonly lastError: Failure | null;
   /**
-   * Times at which ready sessions crashed, up to `policy.storm.crashLoop.limit`. Invariant: windows
-   * hold no more than their limits.
-   */
-  readonly crashTimes: readonly number[];
-  /**
-   * Times at which ready sessions were lost for any reason, or replaced because calls failed, up to
-   * `policy.storm.reconnectStorm.limit`. Invariant: windows hold no more than their limits.
-   */
-  readonly lossTimes: readonly number[];
-  /**
    * Consecutive sessions that ended because the server sent too much; reset by a sustained ready
    * period. Invariant: floods are counted up to the one that suspends.
    */
   readonly floods: number;
-  /**
-   * What currently limits the session. Invariant: what is known of a peer is forgotten with its
-   * session.
-   */
-  readonly impairments: readonly Impairment[];
   /** The wait that the current backoff chose, in milliseconds. */
   readonly delayMs: number;
-  /**
-   * Consecutive failed calls while the circuit is closed, across sessions. Invariant: failed calls
-   * are counted below the threshold.
-   */
-  readonly failedCalls: number;
-  /** The circuit's current cool-down, in milliseconds. Invariant: the cool-down keeps its bound. */
-  readonly cooldownMs: number;
-  /** The session's era. Invariant: what is known of a peer is forgotten with its session. */
-  readonly era: 'legacy' | 'modern' | null;
-  /** The process's id. Invariant: what is known of a peer is forgotten with its session. */
-  readonly pid: number | null;
+  readonly tries: Tries;
+  readonly windows: LossWindows;
+  readonly peer: Peer;
+  readonly circuit: CircuitCounts;
 }
 
 /** Commands from the root and the call path. */
@@ -212,7 +232,7 @@ export const floodsToSuspend = 3;
 
 /** Returns the context after a session ended without being asked to close. */
 export function afterEnd(context: ServerContext, end: SessionEnd): Partial<ServerContext> {
-  const { attempt, floods, lastError, lossTimes, crashTimes, policy, sameExits } = context;
+  const { tries, floods, lastError, windows, policy } = context;
   const loss = withEvidence(lossOf(end), end);
   const servedMs = end.wasOpen ? end.at - context.readyAt : 0;
   const lost = { loss, lastError: loss, servedMs };
@@ -220,16 +240,22 @@ export function afterEnd(context: ServerContext, end: SessionEnd): Partial<Serve
   if (!end.wasOpen)
     return {
       ...lost,
-      attempt: Math.max(0, attempt - (loss.kind === 'notStarted' ? 1 : 0)),
-      sameExits: isSameFailure(lastError, loss) ? sameExits + 1 : 1,
+      tries: {
+        ...tries,
+        attempt: Math.max(0, tries.attempt - (loss.kind === 'notStarted' ? 1 : 0)),
+        sameExits: isSameFailure(lastError, loss) ? tries.sameExits + 1 : 1,
+      },
     };
   if (end.isFlood) return { ...lost, floods: Math.min(floods + 1, floodsToSuspend) };
   const { crashLoop, reconnectStorm } = policy.storm;
+  const { crashTimes } = windows;
   return {
     ...lost,
-    lossTimes: recordInWindow(lossTimes, end.at, reconnectStorm),
-    crashTimes:
-      loss.kind === 'crashed' ? recordInWindow(crashTimes, end.at, crashLoop) : crashTimes,
+    windows: {
+      lossTimes: recordInWindow(windows.lossTimes, end.at, reconnectStorm),
+      crashTimes:
+        loss.kind === 'crashed' ? recordInWindow(crashTimes, end.at, crashLoop) : crashTimes,
+    },
   };
 }
 
@@ -238,17 +264,18 @@ export function afterEnd(context: ServerContext, end: SessionEnd): Partial<Serve
  * count as a loss.
  */
 export function afterExchange(
-  { lossTimes: before, policy }: ServerContext,
+  { windows: before, policy }: ServerContext,
   at: number,
 ): Partial<ServerContext> {
   const { reconnectStorm } = policy.storm;
-  const lossTimes = recordInWindow(before, at, reconnectStorm);
-  if (!reachesLimit(lossTimes, reconnectStorm)) return { lossTimes };
+  const lossTimes = recordInWindow(before.lossTimes, at, reconnectStorm);
+  const windows = { ...before, lossTimes };
+  if (!reachesLimit(lossTimes, reconnectStorm)) return { windows };
   const loss: Failure = {
     kind: 'transport',
     message: 'Calls kept failing, and exchanging the session did not help.',
   };
-  return { lossTimes, loss, lastError: loss };
+  return { windows, loss, lastError: loss };
 }
 
 /** Returns whether the start may have to download the server: its tools were never listed here. */
@@ -277,7 +304,7 @@ function firstOf({ loss, policy }: Pick<ServerContext, 'loss' | 'policy'>): Firs
 export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   const busy = busyBackoffOf(context);
   const chance = chanceOf(context.seed, context.session);
-  const waits = context.waits + 1;
+  const waits = context.tries.waits + 1;
   const delayMs =
     busy === null
       ? restartDelay(
@@ -287,7 +314,7 @@ export function reconnectWait(context: ServerContext): Partial<ServerContext> {
           context.servedMs,
         )
       : busyDelay(busy, waits, chance);
-  return { waits, delayMs: honourRetryAfter(delayMs, context) };
+  return { tries: { ...context.tries, waits }, delayMs: honourRetryAfter(delayMs, context) };
 }
 
 /** Chooses a remote server's long wait after giving up. */
@@ -295,15 +322,15 @@ export function quietWait(context: ServerContext): Partial<ServerContext> {
   // `isLostRemote` admits only servers with such a rule.
   const rule = afterGiveUpOf(context) as QuietRetries;
   const chance = chanceOf(context.seed, context.session);
-  const quietWaits = context.quietWaits + 1;
+  const quietWaits = context.tries.quietWaits + 1;
   const delayMs = quietDelay(rule, context.policy.restart.jitter, quietWaits, chance);
-  return { quietWaits, delayMs: honourRetryAfter(delayMs, context) };
+  return { tries: { ...context.tries, quietWaits }, delayMs: honourRetryAfter(delayMs, context) };
 }
 
 /** Returns whether a call that waits ends the wait: the first of an outage, unless the peer requested it. */
-export function endsOnDemand({ hasServed, loss, policy, waits }: ServerContext): boolean {
+export function endsOnDemand({ hasServed, loss, policy, tries }: ServerContext): boolean {
   const first = firstOf({ loss, policy });
-  const isFirst = hasServed && waits === 1 && typeof first === 'object';
+  const isFirst = hasServed && tries.waits === 1 && typeof first === 'object';
   return isFirst && loss?.retryAfterMs === undefined;
 }
 
@@ -326,14 +353,14 @@ function trips(
 
 /** Returns whether too many sessions that served ended in a crash. */
 export function isCrashLooping(context: ServerContext, action: StormLimit['action']): boolean {
-  return trips(context.crashTimes, context, context.policy.storm.crashLoop, action);
+  return trips(context.windows.crashTimes, context, context.policy.storm.crashLoop, action);
 }
 
 /** Returns whether too many sessions were lost in a short time or ended in a flood; floods always suspend. */
 export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
-  const { loss, floods, lossTimes, policy } = context;
+  const { loss, floods, windows, policy } = context;
   const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;
-  return isFloodStorm || trips(lossTimes, context, policy.storm.reconnectStorm, action);
+  return isFloodStorm || trips(windows.lossTimes, context, policy.storm.reconnectStorm, action);
 }
 
 /** Returns whether either limit on lost sessions is reached. */

@@ -42,11 +42,11 @@ import {
 } from './context.ts';
 
 /** A full budget, and a start that does not follow a loss. */
-const freshTries = { attempt: 0, waits: 0, quietWaits: 0, sameExits: 0 } as const;
-const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
+export const freshTries = { attempt: 0, waits: 0, quietWaits: 0, sameExits: 0 } as const;
+const freshBudget = { tries: freshTries, hasServed: false, floods: 0 } as const;
 
-const noPeer = { era: null, pid: null, impairments: [] };
-const freshWindows = { crashTimes: [], lossTimes: [] };
+export const noPeer = { era: null, pid: null, impairments: [] };
+export const freshWindows = { crashTimes: [], lossTimes: [] };
 
 /** A caller is waiting for the server to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
@@ -81,7 +81,7 @@ export const serverSetup = setup({
     /** Stops the server until it is started again. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
     /** Restarts the server with full budgets. */
-    wishRestart: assign({ stopWanted: false, ...wanted, ...freshBudget, ...freshWindows }),
+    wishRestart: assign({ stopWanted: false, ...wanted, ...freshBudget, windows: freshWindows }),
     /** Starts the server with its current budgets. */
     wishReconnect: assign(wanted),
     /** Ends the server for good. */
@@ -93,12 +93,14 @@ export const serverSetup = setup({
     // The server was given up until it is demanded: the next demand is a fresh start.
     forgetDemandAndLoss: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
     // A session that is replaced on request has not failed.
-    takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
+    takeTryBack: assign(({ context: { tries } }) => ({
+      tries: { ...tries, attempt: Math.max(0, tries.attempt - 1) },
+    })),
     /** Records that the server was ready: a later failure is an outage. */
     noteServed: assign(({ context }) => ({
       awaited: false,
       hasServed: true,
-      ...(context.policy.restart.budgetReset === 'immediate' ? freshTries : {}),
+      ...(context.policy.restart.budgetReset === 'immediate' ? { tries: freshTries } : {}),
     })),
     /** Records that the server may run. */
     noteAdmitted: assign({ verdict: 'admitted' }),
@@ -120,17 +122,17 @@ export const serverSetup = setup({
 
     // The session.
     /** Begins a session: nothing is known about the server yet. */
-    beginSession: assign(({ context: { session, attempt } }) => ({
+    beginSession: assign(({ context: { session, tries } }) => ({
       session: session + 1,
-      attempt: attempt + 1,
+      tries: { ...tries, attempt: tries.attempt + 1 },
       servedMs: 0,
       loss: null,
-      ...noPeer,
+      peer: noPeer,
     })),
     /** Records the server's era and process when the handshake is done. */
-    noteOpened: assign(({ event }) => {
+    noteOpened: assign(({ event, context: { peer } }) => {
       assertEvent(event, 'session.opened');
-      return { era: event.era, pid: event.pid ?? null };
+      return { peer: { ...peer, era: event.era, pid: event.pid ?? null } };
     }),
     /** Records since when the session is ready. */
     noteReadySince: assign(({ event }) => {
@@ -138,34 +140,35 @@ export const serverSetup = setup({
       return { readyAt: event.at };
     }),
     /** Forgets the server's era, process and limits, because there is no session. */
-    forgetPeer: assign(noPeer),
+    forgetPeer: assign({ peer: noPeer }),
     /** Records what limits the session. */
-    noteImpaired: assign(({ event, context }) => {
+    noteImpaired: assign(({ event, context: { peer } }) => {
       assertEvent(event, 'session.impaired');
       const { reason, failure = null } = event;
-      const others = context.impairments.filter((other) => other.reason !== reason);
+      const others = peer.impairments.filter((other) => other.reason !== reason);
       return {
-        impairments: [...others, { reason, failure }],
+        peer: { ...peer, impairments: [...others, { reason, failure }] },
         ...(failure === null ? {} : { lastError: failure }),
       };
     }),
     /** Records that a limit no longer applies. */
-    noteRecovered: assign(({ event, context }) => {
+    noteRecovered: assign(({ event, context: { peer } }) => {
       assertEvent(event, 'session.recovered');
-      return { impairments: context.impairments.filter(({ reason }) => reason !== event.reason) };
+      const impairments = peer.impairments.filter(({ reason }) => reason !== event.reason);
+      return { peer: { ...peer, impairments } };
     }),
 
     // A failure while the machine slept is not counted against the server.
     drawWakeDelay: assign(({ event, context }) => {
       assertEvent(event, 'server.woke');
-      const { seed, session, attempt } = context;
+      const { seed, session, tries } = context;
       const delayMs = wakeDelay(event.spreadMs, chanceOf(seed, session));
-      return { delayMs, attempt: Math.max(0, attempt - 1) };
+      return { delayMs, tries: { ...tries, attempt: Math.max(0, tries.attempt - 1) } };
     }),
     // A later start counts losses from zero.
-    forgetWindows: assign({ ...freshWindows, floods: 0 }),
+    forgetWindows: assign({ windows: freshWindows, floods: 0 }),
     /** Restores the full budget for the next outage, because the server served long enough. */
-    forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
+    forgetAttempts: assign({ tries: freshTries, lastError: null, floods: 0 }),
     // The root requests the permits of the servers that start at once, all of them together.
     askForSlot: enqueueActions(({ context, event, enqueue }) => {
       if (isInit(event)) return;
@@ -174,7 +177,7 @@ export const serverSetup = setup({
         actorId: context.actorId,
         pool: poolOf(context),
         demanded: context.awaited,
-        retry: context.attempt > 1 || context.hasServed,
+        retry: context.tries.attempt > 1 || context.hasServed,
       });
     }),
     /** Reports to the root that this server serves, and therefore that its list is known. */
@@ -229,12 +232,12 @@ export const serverSetup = setup({
       return { loss, lastError: loss };
     }),
     // Waiting in our own queue is not a sign of a faulty server, so the attempt does not count.
-    recordQueueDeadline: assign(({ context }) => {
+    recordQueueDeadline: assign(({ context: { tries } }) => {
       const loss: Failure = {
         kind: 'notStarted',
         message: 'No start permit came free in time; it will be tried again.',
       };
-      return { loss, lastError: loss, attempt: context.attempt - 1 };
+      return { loss, lastError: loss, tries: { ...tries, attempt: tries.attempt - 1 } };
     }),
     // There is no backoff before a replacement, so only this count bounds their rate.
     recordExchange: assign(({ event, context }) => {
@@ -291,18 +294,22 @@ export const serverSetup = setup({
     /** Records that the stored list no longer exists. */
     forgetCatalog: assign({ hasStoredCatalog: false }),
     /** Counts another consecutive failed call. */
-    countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
+    countFailedCall: assign(({ context: { circuit } }) => ({
+      circuit: { ...circuit, failedCalls: circuit.failedCalls + 1 },
+    })),
     /** Resets the count because a call succeeded. */
-    forgetFailedCalls: assign({ failedCalls: 0 }),
+    forgetFailedCalls: assign(({ context: { circuit } }) => ({
+      circuit: { ...circuit, failedCalls: 0 },
+    })),
     /** Starts the policy's initial cool-down. */
     startCooldown: assign(({ context }) => ({
-      cooldownMs: context.policy.breaker.cooldownMs,
-      failedCalls: 0,
+      circuit: { cooldownMs: context.policy.breaker.cooldownMs, failedCalls: 0 },
     })),
     /** Doubles the next cool-down, up to the maximum, because the probe failed. */
-    lengthenCooldown: assign(({ context }) => ({
-      cooldownMs: Math.min(context.cooldownMs * 2, context.policy.breaker.maxCooldownMs),
-    })),
+    lengthenCooldown: assign(({ context: { circuit, policy } }) => {
+      const cooldownMs = Math.min(circuit.cooldownMs * 2, policy.breaker.maxCooldownMs);
+      return { circuit: { ...circuit, cooldownMs } };
+    }),
   },
   guards: {
     /** Whether the root is retiring this actor. */
@@ -380,12 +387,12 @@ export const serverSetup = setup({
      * way.
      */
     reachesThreshold: (
-      { context: { failedCalls, policy, session } },
+      { context: { circuit, policy, session } },
       params: Pick<BreakerPolicy, 'action'> & { readonly session: number },
     ) => {
       const { threshold, action } = policy.breaker;
       if (params.session !== session || params.action !== action) return false;
-      return threshold !== null && failedCalls + 1 >= threshold;
+      return threshold !== null && circuit.failedCalls + 1 >= threshold;
     },
     /** Whether a lost server's tools stay in the list. */
     keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
@@ -416,7 +423,7 @@ export const serverSetup = setup({
     // The settings' call timeout; calls with a longer timeout are cut off.
     drainDeadline: ({ context }) => context.policy.call.timeoutMs,
     /** How long no calls are sent. */
-    circuitCooldown: ({ context }) => context.cooldownMs,
+    circuitCooldown: ({ context }) => context.circuit.cooldownMs,
     /** How long a half-open circuit's probe may take. */
     probeDeadline: ({ context }) => context.policy.breaker.probeTimeoutMs,
   },

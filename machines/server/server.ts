@@ -33,7 +33,7 @@ import { catalogRegion } from './catalog.ts';
 import { circuitRegion } from './circuit.ts';
 import { connectionRegion } from './connection.ts';
 import { isDemanded } from './context.ts';
-import { serverSetup } from './server-setup.ts';
+import { freshTries, freshWindows, noPeer, serverSetup } from './server-setup.ts';
 
 export type {
   CallFact,
@@ -54,24 +54,17 @@ export const serverMachine = serverSetup.createMachine({
     demanded: isDemanded(input),
     awaited: false,
     session: 0,
-    attempt: 0,
-    waits: 0,
-    quietWaits: 0,
-    sameExits: 0,
+    tries: freshTries,
     hasServed: false,
     readyAt: 0,
     servedMs: 0,
     loss: null,
     lastError: null,
-    crashTimes: [],
-    lossTimes: [],
+    windows: freshWindows,
     floods: 0,
-    impairments: [],
     delayMs: 0,
-    failedCalls: 0,
-    cooldownMs: input.policy.breaker.cooldownMs,
-    era: null,
-    pid: null,
+    circuit: { failedCalls: 0, cooldownMs: input.policy.breaker.cooldownMs },
+    peer: noPeer,
     ...input,
   }),
   states: {

@@ -254,13 +254,14 @@ function describe(event: AnyEventObject): string {
 
 /** What a server's next decision depends on. */
 function describeContext({
-  attempt,
+  tries,
   loss,
   demanded,
   delayMs,
-  impairments = [],
+  peer,
 }: Partial<ServerSnapshot['context']>): Readonly<Record<string, unknown>> {
-  if (attempt === undefined) return {};
-  const impaired = impairments.map(({ reason }) => reason).join(' + ') || 'none';
+  if (tries === undefined) return {};
+  const { attempt } = tries;
+  const impaired = (peer?.impairments ?? []).map(({ reason }) => reason).join(' + ') || 'none';
   return { attempt, loss: loss?.kind ?? 'none', demanded, delayMs, impairments: impaired };
 }

@@ -46,7 +46,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'session.silent': () => ({ failedChecks: 1 }),
   'session.closing': bare,
   'xstate.done.actor.session': ({ context, at }) => ({
-    output: { at, wasOpen: context.era !== null, failure: lost, isFlood: false, evidence: {} },
+    output: { at, wasOpen: context.peer.era !== null, failure: lost, isFlood: false, evidence: {} },
     actorId: 'session',
   }),
   'xstate.error.actor.session': () => ({ error: 'The session broke.', actorId: 'session' }),

@@ -252,9 +252,13 @@ function keyOf({ value, context }: ServerSnapshot): string {
     value,
     ...[context.retiring, context.verdict, context.stopWanted, context.demanded, context.startup],
     // Beyond the last attempt, nothing more changes.
-    Math.min(context.attempt, most + 1),
-    ...[context.hasServed, context.floods, context.failedCalls],
-    ...[context.hasStoredCatalog, context.crashTimes.length, context.lossTimes.length],
+    Math.min(context.tries.attempt, most + 1),
+    ...[context.hasServed, context.floods, context.circuit.failedCalls],
+    ...[
+      context.hasStoredCatalog,
+      context.windows.crashTimes.length,
+      context.windows.lossTimes.length,
+    ],
   ]);
 }
 

@@ -9,10 +9,12 @@ interface LossFacts {
   readonly transport: TransportKind;
   /** Null = nothing was lost. */
   readonly loss: Failure | null;
-  /** Attempts of the current start or outage. */
-  readonly attempt: number;
-  /** Consecutive starts that failed the same way. */
-  readonly sameExits: number;
+  readonly tries: {
+    /** Attempts of the current start or outage. */
+    readonly attempt: number;
+    /** Consecutive starts that failed the same way. */
+    readonly sameExits: number;
+  };
   /** The server was ready before, so this is an outage and not a failed start. */
   readonly hasServed: boolean;
 }
@@ -56,14 +58,15 @@ function withoutNumbers(text: string): string {
 }
 
 /** Returns whether so many starts failed the same way that the policy makes no other. */
-export function failedAlike({ hasServed, policy, sameExits }: LossFacts): boolean {
+export function failedAlike({ hasServed, policy, tries }: LossFacts): boolean {
   const limit = policy.startup.sameExits;
-  return !hasServed && limit !== null && sameExits >= limit;
+  return !hasServed && limit !== null && tries.sameExits >= limit;
 }
 
 /** Returns whether another attempt is allowed. Starts and outages have separate budgets. */
 export function hasAttemptsLeft(facts: LossFacts): boolean {
-  const { attempt, hasServed, loss, transport } = facts;
+  const { tries, hasServed, loss, transport } = facts;
+  const { attempt } = tries;
   const { startup, restart } = facts.policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;

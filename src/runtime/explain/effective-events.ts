@@ -118,8 +118,8 @@ const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> 
         ]
       : []),
   ],
-  'session.recovered': ({ context: { impairments } }) =>
-    impairments.map(({ reason }) => fact({ type: 'session.recovered', reason })),
+  'session.recovered': ({ context: { peer } }) =>
+    peer.impairments.map(({ reason }) => fact({ type: 'session.recovered', reason })),
 };
 
 /** Lists the events that would change the state or its reason, and where each would lead now. */

@@ -162,7 +162,7 @@ function circuitUseOf(
   const cooldown = timers.find(({ name }) => name === 'circuitCooldown');
   return {
     state: circuitOf(snapshot),
-    failedCalls: snapshot.context.failedCalls,
+    failedCalls: snapshot.context.circuit.failedCalls,
     threshold: snapshot.context.policy.breaker.threshold,
     ...defined({
       cooldownLeftMs: cooldown && Math.max(0, Date.parse(cooldown.dueAt) - wallNowMs),
@@ -175,7 +175,8 @@ function budgetsOf(
   attempts: readonly Attempt[],
   clock: Clock,
 ): NonNullable<Explanation['budgets']> {
-  const { attempt, crashTimes, lossTimes, hasServed, sameExits: used } = snapshot.context;
+  const { tries, windows, hasServed } = snapshot.context;
+  const { attempt, sameExits: used } = tries;
   const { startup, restart, storm } = snapshot.context.policy;
   const { reason } = conditionOf(snapshot);
   const max = hasServed ? null : startup.sameExits;
@@ -186,10 +187,14 @@ function budgetsOf(
     attempts: { used: attempt, max: (hasServed ? restart : startup).maxAttempts },
     ...(max !== null && { sameExits: { used, max } }),
     ...defined({
-      crashes: windowUseOf(storm.crashLoop, reason === 'crashLoop' ? crashed : crashTimes, clock),
+      crashes: windowUseOf(
+        storm.crashLoop,
+        reason === 'crashLoop' ? crashed : windows.crashTimes,
+        clock,
+      ),
       losses: windowUseOf(
         storm.reconnectStorm,
-        reason === 'reconnectStorm' ? lost : lossTimes,
+        reason === 'reconnectStorm' ? lost : windows.lossTimes,
         clock,
       ),
     }),

@@ -145,7 +145,7 @@ class AttemptTimeline {
   /** @param life - id of the server actor */
   observe(life: string, snapshot: ServerSnapshot, nowMs: number): void {
     const condition = conditionOf(snapshot);
-    const { session, generation, attempt, loss, delayMs } = snapshot.context;
+    const { session, generation, tries, loss, delayMs } = snapshot.context;
     const phase = phaseOf[condition.state];
     let entry = this.#entries.at(-1);
     if (phase !== undefined && session > 0 && !isOf(entry, life, session)) {
@@ -155,7 +155,7 @@ class AttemptTimeline {
         life,
         session,
         generation,
-        attempt,
+        attempt: tries.attempt,
         startedAtMs: nowMs,
         phases: new Map(),
         phase,

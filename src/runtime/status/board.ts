@@ -367,7 +367,7 @@ export class StatusBoard {
       ref,
       session: context.session,
       circuitUntilMs: circuitUntil(value.circuit, marks.circuit.sinceMs, context),
-      countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
+      countsFailures: context.circuit.failedCalls > 0 || value.circuit !== 'closed',
       leaving,
     };
   }
@@ -389,7 +389,8 @@ export class StatusBoard {
         this.#stamp(other, snapshot);
         return { successor: successorStatusOf(snapshot, desired, stampsOf(other.marks)) };
       case 'relieving': {
-        const { generation, pid } = snapshot.context;
+        const { generation, peer } = snapshot.context;
+        const { pid } = peer;
         return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
       }
       default:
@@ -472,7 +473,7 @@ function stampsOf({ condition, wait }: Watched['marks']): Stamps {
 function circuitUntil(
   circuit: ServerSnapshot['value']['circuit'],
   sinceMs: number,
-  { cooldownMs, policy }: ServerSnapshot['context'],
+  { circuit: { cooldownMs }, policy }: ServerSnapshot['context'],
 ): number {
   if (circuit === 'open') return sinceMs + cooldownMs;
   return circuit === 'halfOpen' ? sinceMs + policy.breaker.probeTimeoutMs : 0;

@@ -9,7 +9,7 @@ export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
   lists: RefusingLists = { hostAllowed: null },
-  tried: Tried = { lastError: null, hasServed: false, sameExits: 0 },
+  tried: Tried = { lastError: null, hasServed: false, tries: { sameExits: 0 } },
 ): string | undefined {
   const { name, source, invalid } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
@@ -75,8 +75,8 @@ export interface Tried {
   readonly lastError: Failure | null;
   /** Whether it has been ready since its last fresh start. */
   readonly hasServed: boolean;
-  /** Consecutive starts that failed the same way. */
-  readonly sameExits: number;
+  /** How many starts failed the same way in a row. */
+  readonly tries: { readonly sameExits: number };
 }
 
 // A second answer may come from a server that is still being deployed.
@@ -85,7 +85,7 @@ const usualSameExits = 3;
 /** The edit of the entry that a failed start suggests; the troupe starts the server again after it. */
 function stepForSuspect(
   { name, source, policy }: DesiredServer,
-  { lastError, hasServed, sameExits }: Tried,
+  { lastError, hasServed, tries }: Tried,
   place: string,
 ): string | undefined {
   if (hasServed) return undefined;
@@ -96,7 +96,7 @@ function stepForSuspect(
       ? `set "era": "legacy" in ${place}`
       : `troupe import --from ${source.file}, then set "era": "legacy" for ${name} in the new entry`;
   }
-  const isAlike = sameExits >= (policy.startup.sameExits ?? usualSameExits);
+  const isAlike = tries.sameExits >= (policy.startup.sameExits ?? usualSameExits);
   return lastError?.suspect === 'url' && isAlike ? `check url in ${place}` : undefined;
 }
 

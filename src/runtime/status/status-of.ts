@@ -74,7 +74,7 @@ function engagedCondition({ context }: ServerSnapshot, engaged: EngagedValue): C
   const live = engaged?.live;
   if (live === 'connecting' || live === 'loadingTools') return { state: live };
   if (live !== 'ready') return { state: 'stopping' };
-  const reason = worstOf(context.impairments)?.reason;
+  const reason = worstOf(context.peer.impairments)?.reason;
   return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
 }
 
@@ -108,6 +108,7 @@ export function statusOf(
   { transport, lists, heldCount = noneHeld, toolNotes = [] }: MoreFacts = {},
 ): ServerStatus {
   const { context } = snapshot;
+  const { peer } = context;
   const condition = conditionOf(snapshot);
   const lastError = lastErrorOf(failureOf(context, condition), desired, condition, context);
   const step = nextStepFor(desired, condition, lists, context);
@@ -119,16 +120,16 @@ export function statusOf(
     circuit: circuitOf(snapshot),
     since: new Date(stamps.sinceMs).toISOString(),
     generation: context.generation,
-    ...(tryingStates.has(condition.state) ? { attempt: Math.max(1, context.attempt) } : {}),
+    ...(tryingStates.has(condition.state) ? { attempt: Math.max(1, context.tries.attempt) } : {}),
     restarts: Math.max(0, context.session - 1),
     ...(condition.state === 'backingOff'
       ? { nextAttemptAt: new Date(stamps.waitingSinceMs + context.delayMs).toISOString() }
       : {}),
     tools: toolCount,
     ...(toolNotes.length > 0 && { toolNotes }),
-    ...(context.pid === null ? {} : { pid: context.pid }),
+    ...(peer.pid === null ? {} : { pid: peer.pid }),
     transport: transport ?? context.transport,
-    ...(context.era === null ? {} : { era: context.era }),
+    ...(peer.era === null ? {} : { era: peer.era }),
     ...(condition.state === 'connecting' && isFirstRun(context) ? { mayDownload: true } : {}),
     source: desired.source,
     ...defined({ lastError, action }),
@@ -194,17 +195,17 @@ function alike(times: number): string {
 
 /** The reason for the state of a degraded server; otherwise the last failure. */
 function failureOf(
-  { impairments, lastError }: ServerSnapshot['context'],
+  { peer, lastError }: ServerSnapshot['context'],
   { state }: Condition,
 ): Failure | null {
-  return state === 'degraded' ? (worstOf(impairments)?.failure ?? null) : lastError;
+  return state === 'degraded' ? (worstOf(peer.impairments)?.failure ?? null) : lastError;
 }
 
 function lastErrorOf(
   failure: Failure | null,
   desired: DesiredServer,
   condition: Condition,
-  { sameExits }: Pick<ServerSnapshot['context'], 'sameExits'>,
+  { tries }: Pick<ServerSnapshot['context'], 'tries'>,
 ): LastError | undefined {
   if (condition.reason === 'invalidConfig' && desired.invalid !== undefined) {
     const { file, line, key, message } = desired.invalid;
@@ -220,7 +221,7 @@ function lastErrorOf(
   return {
     code: code ?? codeOfKind[kind],
     kind,
-    message: condition.reason === 'sameFailure' ? `${alike(sameExits)}${message}` : message,
+    message: condition.reason === 'sameFailure' ? `${alike(tries.sameExits)}${message}` : message,
     ...defined({ exitCode, signal, stderrTail }),
   };
 }

@@ -81,7 +81,7 @@ describe('a server that was never started', () => {
       by: [...toHandshake, { lost: 'notStarted' }],
     });
     expect(value.connection).toEqual({ parked: { backingOff: 'retrying' } });
-    expect(context.attempt).toBe(0);
+    expect(context.tries.attempt).toBe(0);
   });
 });
 

@@ -71,7 +71,7 @@ const stateRules: Rules<ServerSnapshot> = {
   'calls are followed exactly while the server is ready': (state) =>
     isReady(state) === (isIdle(state) || isBusyReady(state) || isDraining(state)),
   'ready means listed in this session': (state) =>
-    !isReady(state) || (state.value.catalog === 'live' && state.context.era !== null),
+    !isReady(state) || (state.value.catalog === 'live' && state.context.peer.era !== null),
   'a server that may not run, was stopped or gave up shows no tools': (state) =>
     !isShut(state) ||
     ['none', 'ended'].includes(state.value.catalog) ||
@@ -90,21 +90,21 @@ const stateRules: Rules<ServerSnapshot> = {
     (isEnding(state) && state.context.retiring),
   'only a relieved server finishes its calls': (state) =>
     !isDraining(state) || state.context.retiring,
-  'attempts are counted from zero': ({ context }) => context.attempt >= 0,
+  'attempts are counted from zero': ({ context }) => context.tries.attempt >= 0,
   'windows hold no more than their limits': ({ context }) =>
-    context.crashTimes.length <= (context.policy.storm.crashLoop?.limit ?? 0) &&
-    context.lossTimes.length <= (context.policy.storm.reconnectStorm?.limit ?? 0),
+    context.windows.crashTimes.length <= (context.policy.storm.crashLoop?.limit ?? 0) &&
+    context.windows.lossTimes.length <= (context.policy.storm.reconnectStorm?.limit ?? 0),
   'floods are counted up to the one that suspends': ({ context }) =>
     context.floods <= floodsToSuspend,
   'failed calls are counted below the threshold': ({ context }) =>
-    context.failedCalls < (context.policy.breaker.threshold ?? 1),
+    context.circuit.failedCalls < (context.policy.breaker.threshold ?? 1),
   'the cool-down keeps its bound': ({ context }) =>
-    context.cooldownMs <= context.policy.breaker.maxCooldownMs,
+    context.circuit.cooldownMs <= context.policy.breaker.maxCooldownMs,
   'what is known of a peer is forgotten with its session': (state) =>
     isEngaged(state) ||
-    (state.context.era === null &&
-      state.context.pid === null &&
-      state.context.impairments.length === 0),
+    (state.context.peer.era === null &&
+      state.context.peer.pid === null &&
+      state.context.peer.impairments.length === 0),
   'a server at rest has no timer of its circuit running': (state) =>
     isEngaged(state) || isBackingOff(state) || ['closed', 'ended'].includes(state.value.circuit),
   'the regions end together': ({ status, value }) =>
@@ -192,7 +192,7 @@ const stepRules: Rules<Step> = {
   'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
     !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
     !isEngaged(after) ||
-    before.context.attempt < limitOf(before.context),
+    before.context.tries.attempt < limitOf(before.context),
   'a server that needs the user keeps waiting for the user': (step) =>
     !step.before.hasTag('needsUser') ||
     wishes.has(step.event.type) ||

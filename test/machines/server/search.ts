@@ -39,8 +39,8 @@ function presentAndStale(make: (stamp: { session: number; at: number }) => Serve
   };
 }
 
-function latestTime({ lossTimes }: ServerSnapshot['context']): number {
-  return lossTimes.at(-1) ?? 0;
+function latestTime({ windows }: ServerSnapshot['context']): number {
+  return windows.lossTimes.at(-1) ?? 0;
 }
 
 /** What a process leaves behind. */
@@ -87,7 +87,7 @@ const failedCalls = presentAndStale((stamp) => ({ ...stamp, type: 'call.failed' 
 
 // The call path tells of one failed call at most when a session was lost, and a rest forgets those before.
 function isToldOfLoss({ context, children }: ServerSnapshot): boolean {
-  return children.session === undefined && context.failedCalls > 0;
+  return children.session === undefined && context.circuit.failedCalls > 0;
 }
 
 /** Every event from outside, with the payloads that make a difference. */
@@ -215,18 +215,18 @@ function keyOf(snapshot: ServerSnapshot): string {
     context.hasStoredCatalog,
     loss === null ? null : unlikeTransport.has(loss.kind) ? loss.kind : 'transport',
     // Beyond the last attempt a person's reconnects may count on; nothing more changes.
-    Math.min(context.attempt, mostAttempts(policy) + 1),
+    Math.min(context.tries.attempt, mostAttempts(policy) + 1),
     context.hasServed,
     isBackingOff && endsOnDemand(context),
     loss?.httpStatus,
     loss?.missing,
-    context.crashTimes.length,
-    context.lossTimes.length,
+    context.windows.crashTimes.length,
+    context.windows.lossTimes.length,
     context.floods,
-    context.impairments.map(({ reason }) => reason),
+    context.peer.impairments.map(({ reason }) => reason),
     loss?.retryAfterMs === undefined,
-    context.failedCalls,
-    context.cooldownMs,
+    context.circuit.failedCalls,
+    context.circuit.cooldownMs,
     policy.startup.sameExits,
     policy.restart.on,
     policy.breaker.action,

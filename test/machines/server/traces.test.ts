@@ -183,7 +183,7 @@ describe('a server', () => {
     story.load(settingsOf([entry('db', { policy: attempts(1) })]));
     for (let time = 0; time < 10; time += 1) {
       story.sessions.of('db').fail(failure('notStarted'));
-      expect(story.snapshotOf('db.0').context.attempt).toBe(0);
+      expect(story.snapshotOf('db.0').context.tries.attempt).toBe(0);
       story.untilNextSession();
     }
     story.serve('db');
@@ -326,7 +326,9 @@ describe('a server', () => {
     const story = withReadyServer({ policy: { health: strict } });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('unknownMethod');
-    expect(story.snapshotOf('db.0').context.impairments).toMatchObject([{ reason: 'healthCheck' }]);
+    expect(story.snapshotOf('db.0').context.peer.impairments).toMatchObject([
+      { reason: 'healthCheck' },
+    ]);
   });
 
   it('is suspended when one session after another is abandoned', () => {
@@ -441,7 +443,7 @@ describe('a server when the machine wakes', () => {
     expect(story.sessions.of('db').state).toBe('opening');
     story.sessions.of('db').fail(failure('transport'));
     story.untilNextSession();
-    expect(story.snapshotOf('db.0').context.attempt).toBe(2);
+    expect(story.snapshotOf('db.0').context.tries.attempt).toBe(2);
     await expectStory(story, 'serving/wake-while-starting');
   });
 

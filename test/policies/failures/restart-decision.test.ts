@@ -65,7 +65,8 @@ describe('a missing command', () => {
 
 describe('a start that a busy server refused', () => {
   const loss: Failure = { kind: 'unavailable', message: 'Not now.', httpStatus: 503 };
-  const facts = { loss, attempt: 1, hasServed: false, sameExits: 0, transport: 'http' } as const;
+  const tries = { attempt: 1, sameExits: 0 };
+  const facts = { loss, tries, hasServed: false, transport: 'http' } as const;
 
   it('is repeated after a longer wait', () => {
     expect(isBusyStart({ ...facts, policy: presets.default })).toBe(true);

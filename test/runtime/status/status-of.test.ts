@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createActor } from 'xstate';
 import { type ServerContext, serverMachine } from '../../../machines/server/server.ts';
+import { freshTries, noPeer } from '../../../machines/server/server-setup.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { failureKinds } from '../../../src/domain/failure.ts';
@@ -52,7 +53,8 @@ function snapshotIn(connection: unknown, more: Partial<ServerContext> = {}): Ser
     seed: 1,
   } as const;
   const { context: first } = createActor(serverMachine, { input }).getSnapshot();
-  const context: ServerContext = { ...first, session: 3, attempt: 2, delayMs: 1_500, ...more };
+  const tries = { ...first.tries, attempt: 2 };
+  const context: ServerContext = { ...first, session: 3, tries, delayMs: 1_500, ...more };
   return serverMachine.resolveState({
     value: {
       connection: connection as ConnectionValue,
@@ -98,7 +100,11 @@ const cases = serverStates.flatMap((state): readonly Case[] => {
     const impairments = degradedReasons
       .filter((candidate) => candidate === reason)
       .map((candidate) => ({ reason: candidate, failure: null }));
-    return { state, reason, snapshot: snapshotIn(place(reason), { impairments }) };
+    return {
+      state,
+      reason,
+      snapshot: snapshotIn(place(reason), { peer: { ...noPeer, impairments } }),
+    };
   });
 });
 
@@ -165,7 +171,7 @@ describe("a server's status", () => {
       .map((reason) => ({ reason, failure: { kind: 'protocol', message: reason } as const }));
     // The newest failure belongs to another impairment.
     const lastError = { kind: 'protocol', message: 'newest' } as const;
-    const snapshot = snapshotIn(ready, { impairments, lastError });
+    const snapshot = snapshotIn(ready, { peer: { ...noPeer, impairments }, lastError });
     expect(statusOf(snapshot, desired, stamps, 0)).toMatchObject({
       reason: degradedReasons[0],
       lastError: { message: degradedReasons[0] },
@@ -185,7 +191,7 @@ describe("a server's status", () => {
 
   it('names the older era as the key of an entry that can have it', () => {
     const lastError = { kind: 'protocol', message: 'no era', suspect: 'era' } as const;
-    const tried = { lastError, hasServed: false, sameExits: 0 };
+    const tried = { lastError, hasServed: false, tries: { sameExits: 0 } };
     const stepFor = (key: string) =>
       nextStepFor(
         { ...desired, source: { ...desired.source, key } },
@@ -233,7 +239,7 @@ describe("a server's status", () => {
   });
 
   it('reports attempt 1 before the first attempt starts', () => {
-    const queued = snapshotIn({ engaged: 'queued' }, { attempt: 0, session: 0 });
+    const queued = snapshotIn({ engaged: 'queued' }, { tries: freshTries, session: 0 });
     expect(statusOf(queued, desired, stamps, 0)).toMatchObject({ attempt: 1, restarts: 0 });
   });
 

@@ -107,7 +107,7 @@ describe("a troupe in Stately's tools", () => {
       event: { type: 'session.listed' },
       snapshot: {
         value: { connection: { engaged: { live: 'ready' } }, catalog: 'live' },
-        context: { era: 'modern', name: 'db' },
+        context: { peer: { era: 'modern' }, name: 'db' },
       },
     });
     end();
