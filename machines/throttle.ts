@@ -41,17 +41,23 @@ const throttleSetup = setup({
     emitted: {} as { readonly type: 'signal.passed' },
   },
   actions: {
+    /** Passes one signal on. */
     passOn: emit({ type: 'signal.passed' }),
+    /** Doubles the next pause, up to the longest, because signals continue. */
     lengthenPause: assign({
       presentMs: ({ context: { presentMs, maxPauseMs } }) => Math.min(presentMs * 2, maxPauseMs),
     }),
+    /** Makes the next pause short again, because there was one without a signal. */
     shortenPause: assign({ presentMs: ({ context }) => context.pauseMs }),
   },
   guards: {
     /** Whether more signals arrived during the pause. */
     isDue: stateIn({ pausing: 'due' }),
   },
-  delays: { pause: ({ context }) => context.presentMs },
+  delays: {
+    /** How long no signal is passed on. */
+    pause: ({ context }) => context.presentMs,
+  },
 });
 
 export const throttleMachine = throttleSetup.createMachine({
