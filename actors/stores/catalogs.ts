@@ -7,19 +7,17 @@
  * written, so an older one never replaces a newer one.
  */
 
-import { createHash } from 'node:crypto';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Catalog, type SideLists, sideLists } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
-import { parseJson, writeJson } from '../../src/domain/data/exact-json.ts';
-import { isRecord } from '../../src/domain/data/is-record.ts';
-import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import { wireForm } from '../../src/policies/tools/announced.ts';
-import { promptKind, resourceKind, templateKind, toolKind } from '../../src/protocol/items.ts';
-import type { ListKind } from '../../src/protocol/lists.ts';
-import { methods } from '../../src/protocol/methods.ts';
+import {
+  type CatalogEntry,
+  type CatalogOwner,
+  entryName,
+  readEntry,
+  writeEntry,
+} from '../../src/policies/tools/stored-catalog.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
 
 const suffix = '.json';
@@ -67,7 +65,6 @@ class Files {
   readonly #problems: Problem[] = [];
   #timer: unknown;
   #writing: Promise<void> = Promise.resolve();
-  #isBroken = false;
   #sizes: Sizes | undefined;
 
   constructor(ports: CatalogFilesPorts) {
@@ -93,7 +90,6 @@ class Files {
 
   /** Writes a catalog soon, unless it contains one of the secrets. */
   save(entry: CatalogEntry, secrets: readonly string[]): void {
-    if (this.#isBroken) return;
     this.#waiting.set(entryName(entry), { entry, secrets });
     this.#timer ??= this.#ports.clock.setTimeout(() => void this.close(), debounceMs);
   }
@@ -102,23 +98,19 @@ class Files {
   close(): Promise<void> {
     this.#ports.clock.clearTimeout(this.#timer);
     this.#timer = undefined;
+    // After one failure, nothing more is written.
     this.#writing = this.#writing.then(() => this.#writeAll());
-    return this.#writing;
+    return this.#writing.catch((error: unknown) => {
+      this.#waiting.clear();
+      const message = `catalogs cannot be stored here (${codeOf(error)}); servers start without`;
+      this.#report(this.#folder, message);
+    });
   }
 
   async #writeAll(): Promise<void> {
     for (const [name, waiting] of this.#waiting) {
       this.#waiting.delete(name);
-      if (this.#isBroken) continue;
-      try {
-        await this.#write(name, waiting);
-      } catch (error) {
-        this.#isBroken = true;
-        this.#report(
-          this.#folder,
-          `catalogs cannot be stored here (${codeOf(error)}); servers start without`,
-        );
-      }
+      await this.#write(name, waiting);
     }
   }
 
@@ -235,127 +227,4 @@ async function readOwn(file: string): Promise<Buffer | undefined> {
 function holds(text: string, secret: string): boolean {
   // A secret may also appear in JSON-escaped form.
   return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
-}
-
-// Changes whenever the meaning of the fields does.
-const entryVersion = 1;
-const instructionsCharacters = 16_384;
-
-/**
- * The server that the catalog belongs to. Servers may share a generation and still list different
- * tools.
- */
-export interface CatalogOwner {
-  readonly server: string;
-  readonly generation: string;
-}
-
-export interface CatalogEntry extends CatalogOwner {
-  /** Wall time in milliseconds. */
-  readonly listedAt: number;
-  /** The catalog; contains no list when only the era is known. */
-  readonly catalog: Catalog;
-  /** Which era the server was found to speak, and when. */
-  readonly era?: { readonly verdict: EraVerdict; readonly at: number };
-}
-
-/**
- * Returns a catalog's serialized form, and a digest that is equal for equal contents, whenever they
- * were listed.
- */
-function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
-  const { tools, instructions, completions, unlisted } = catalog;
-  const side = (list: keyof SideLists) =>
-    unlisted?.includes(list) === true ? undefined : catalog[list].map(wireForm);
-  // In a fixed order, so that equal catalogs have equal digests.
-  const lists = {
-    tools: tools.map(wireForm),
-    resources: side('resources'),
-    resourceTemplates: side('resourceTemplates'),
-    prompts: side('prompts'),
-  };
-  const content = writeJson({ ...lists, instructions, completions });
-  const digest = digestOf(content);
-  const head = { version: entryVersion, server, generation, listedAt, digest, ...(era && { era }) };
-  // Serialize the content only once: it may be megabytes.
-  const text = `${JSON.stringify(head).slice(0, -1)},"catalog":${content}}\n`;
-  return { text, digest: digestOf(`${digest} ${JSON.stringify(era)}`) };
-}
-
-/** Returns the name of an owner's file, without its extension. */
-export function entryName({ server, generation }: CatalogOwner): string {
-  return digestOf(JSON.stringify([server, generation])).slice(0, 32);
-}
-
-/**
- * Reads a stored catalog with as little trust as a server's message. Returns undefined for another
- * version, and the reason if it is damaged.
- */
-function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch {
-    return 'it is not JSON';
-  }
-  if (!isRecord(value)) return 'it is not an object';
-  if (value['version'] !== entryVersion) return undefined;
-  const { server, generation, listedAt, digest, catalog, era } = value;
-  if (server !== owner.server || generation !== owner.generation)
-    return 'it belongs to another server';
-  if (typeof listedAt !== 'number' || !isRecord(catalog)) return 'parts of it are missing';
-  try {
-    if (digestOf(writeJson(catalog)) !== digest) return 'its content does not match its digest';
-    JSON.stringify(era);
-  } catch {
-    // JSON of any depth can be parsed, but not serialized.
-    return 'it is nested too deeply';
-  }
-  const dated = era === undefined ? undefined : readEra(era);
-  return {
-    server: owner.server,
-    generation: owner.generation,
-    listedAt,
-    catalog: readCatalog(catalog),
-    ...(dated !== undefined && { era: dated }),
-  };
-}
-
-/** Omits items that we would not accept from a server. */
-function readCatalog(value: Record<string, unknown>): Catalog {
-  const { instructions } = value;
-  const list = <Item>({ key, read }: ListKind<Item>): readonly Item[] => {
-    const items = value[methods[key].items];
-    if (!Array.isArray(items)) return [];
-    return items.flatMap((item: unknown) => {
-      const known = read(item);
-      return typeof known === 'string' ? [] : [known.item];
-    });
-  };
-  const unlisted = sideLists.filter((name) => !Array.isArray(value[name]));
-  return {
-    tools: list(toolKind),
-    resources: list(resourceKind),
-    resourceTemplates: list(templateKind),
-    prompts: list(promptKind),
-    ...(typeof instructions === 'string' &&
-      instructions.length <= instructionsCharacters && { instructions }),
-    completions: value['completions'] === true,
-    ...(unlisted.length > 0 && { unlisted }),
-  };
-}
-
-function readEra(value: unknown): CatalogEntry['era'] {
-  if (!isRecord(value) || typeof value['at'] !== 'number') return undefined;
-  const { verdict, at } = value;
-  if (!isRecord(verdict)) return undefined;
-  if (verdict['kind'] === 'legacy') return { verdict: { kind: 'legacy' }, at };
-  const isModern = verdict['kind'] === 'modern' && isRecord(verdict['discover']);
-  // As the SDK returned it; the digest does not cover it, and a wrong one fails at the first
-  // request.
-  return isModern ? { verdict: verdict as unknown as EraVerdict, at } : undefined;
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

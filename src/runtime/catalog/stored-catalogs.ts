@@ -1,6 +1,6 @@
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { CatalogExtra, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
-import type { CatalogEntry, CatalogFiles } from '../../../actors/stores/catalogs.ts';
+import type { CatalogFiles } from '../../../actors/stores/catalogs.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import { type Clock, longestTimerMs } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -8,6 +8,7 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
 import { redact } from '../../policies/text/redact.ts';
 import { redactedTools } from '../../policies/tools/schema-words.ts';
+import type { CatalogEntry } from '../../policies/tools/stored-catalog.ts';
 import { type CatalogStore, type CatalogsPorts, type EraStore, keyOf } from './store.ts';
 
 // A tenth of a second: files are read in a few milliseconds, and a dead network

@@ -17,14 +17,10 @@ import path from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import {
-  type CatalogEntry,
-  type CatalogFiles,
-  createCatalogFiles,
-  entryName,
-} from '../../../actors/stores/catalogs.ts';
+import { type CatalogFiles, createCatalogFiles } from '../../../actors/stores/catalogs.ts';
 import { emptyCatalog } from '../../../src/domain/catalog.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
+import { type CatalogEntry, entryName } from '../../../src/policies/tools/stored-catalog.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
 const day = 86_400_000;

@@ -1,7 +1,8 @@
 /** Stores of catalogs for stories about what an earlier run, or an earlier session, knew. */
 
-import type { CatalogEntry, CatalogFiles, CatalogOwner } from '../../../actors/stores/catalogs.ts';
+import type { CatalogFiles } from '../../../actors/stores/catalogs.ts';
 import { emptyCatalog } from '../../../src/domain/catalog.ts';
+import type { CatalogEntry, CatalogOwner } from '../../../src/policies/tools/stored-catalog.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { type Stage, tool } from '../stage.ts';
 
