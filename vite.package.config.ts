@@ -11,6 +11,9 @@ const root = fileURLToPath(new URL('.', import.meta.url));
 
 const entries = {
   index: 'src/index.ts',
+  inspection: 'src/inspection.ts',
+  login: 'src/login.ts',
+  'settings/index': 'src/settings/index.ts',
   'testing/index': 'src/testing/index.ts',
   'adapters/ai-sdk': 'src/adapters/ai-sdk.ts',
   'adapters/langchain': 'src/adapters/langchain.ts',

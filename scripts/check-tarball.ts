@@ -90,7 +90,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
   const others = paths.filter(
     (file) =>
       !wanted.includes(file) &&
-      !/^dist\/(?:src|machines|actors|visualizations|inspector)\/|^docs\/[\w-]+\.md$|^examples\/(?:adapters|host)\//.test(
+      !/^dist\/(?:src|machines|actors|visualizations|inspector)\/|^docs\/(?:api\/)?[\w-]+\.md$|^examples\/(?:adapters|host)\//.test(
         file,
       ),
   );

@@ -2,10 +2,10 @@
  * mcp-troupe: MCP servers run by statecharts.
  *
  * `createTroupe` starts and reconciles the servers of one or more settings
- * files; the interfaces here are all that a host ever holds.
+ * files; the interfaces here are all that a host ever holds. Types that only some hosts name are in
+ * `mcp-troupe/inspection`, `mcp-troupe/login` and `mcp-troupe/settings`.
  */
 
-export type { Account, StoredLogin } from './domain/authorization.ts';
 export * from './domain/caller-code.ts';
 export type {
   CompletionRequest,
@@ -29,49 +29,22 @@ export type {
   TroupeEventName,
   TroupeEvents,
 } from './domain/host/event.ts';
-export type * from './domain/host/explanation.ts';
-export type * from './domain/host/headers.ts';
-export type {
-  ActorKey,
-  ActorLife,
-  ActorRecord,
-  EventFacts,
-  EventRecord,
-  GapRecord,
-  GoneRecord,
-  IgnoredRecord,
-  Inspection,
-  InspectionPicture,
-  InspectionRecord,
-  InspectionSource,
-  LoginFacts,
-  LoginRecord,
-  MachineKey,
-  PicturedActor,
-  ReconciledRecord,
-  StateRecord,
-  StatusRecord,
-  StepRecord,
-  TimerEndRecord,
-  TimerRecord,
-} from './domain/host/inspection.ts';
+export type { Explanation } from './domain/host/explanation.ts';
+export type { HeadersTarget, ProvideHeaders } from './domain/host/headers.ts';
+export type { Inspection } from './domain/host/inspection.ts';
 export { type MissingServer, RequiredServersError } from './domain/host/required-servers-error.ts';
 export type * from './domain/host/rule.ts';
 export type {
-  BudgetUse,
   LastError,
-  MemoryUse,
   ServerStatus,
   ServerUsage,
-  SessionCount,
-  SuccessorStatus,
   TroupeSnapshot,
   TroupeState,
   TroupeStatus,
 } from './domain/host/status.ts';
 export type * from './domain/host/stream.ts';
 export type * from './domain/host/telemetry.ts';
-export type * from './domain/input.ts';
+export type { AskForInput, InputRequest } from './domain/input.ts';
 export type { LogLevel } from './domain/log-level.ts';
 export type {
   AskPermission,
@@ -82,36 +55,7 @@ export type {
   PermissionVerdict,
 } from './domain/permission.ts';
 export type { Step, StepKind } from './domain/plan.ts';
-export type {
-  AdmissionPolicy,
-  AfterGiveUp,
-  ApprovalPolicy,
-  BreakerPolicy,
-  BusyBackoff,
-  CallPolicy,
-  CatalogPolicy,
-  ClassifyPolicy,
-  ClassifyRule,
-  ClosePolicy,
-  CloseStep,
-  ConnectPolicy,
-  Delays,
-  FirstAttempt,
-  HealthPolicy,
-  IdlePolicy,
-  Jitter,
-  NamingPolicy,
-  PolicyOverrides,
-  PresetName,
-  QuietRetries,
-  RestartPolicy,
-  RestartRule,
-  ResultPolicy,
-  ServerPolicy,
-  StartupPolicy,
-  StormLimit,
-  StormPolicy,
-} from './domain/policy.ts';
+export type { PolicyOverrides, PresetName } from './domain/policy.ts';
 export type {
   ChoiceField,
   ChoicesField,
@@ -135,18 +79,7 @@ export type {
   TruthField,
 } from './domain/question.ts';
 export type { LogStream, ServerLogLine } from './domain/server-log.ts';
-export type {
-  Era,
-  HttpSpec,
-  MemorySpec,
-  ReachRules,
-  RemoteSpec,
-  ServerSpec,
-  StdioSpec,
-  StreamSpec,
-  TlsRules,
-  TransportKind,
-} from './domain/server-spec.ts';
+export type { Era, ServerSpec, TransportKind } from './domain/server-spec.ts';
 export type {
   CatalogState,
   CircuitState,
@@ -154,16 +87,7 @@ export type {
   StateReason,
 } from './domain/server-state.ts';
 export type { CallProgress, ServerProfile } from './domain/session.ts';
-export type {
-  Problem,
-  ReportedFile,
-  ReportedProblem,
-  Scope,
-  SettingsReport,
-  SourceRef,
-  ToolFilter,
-  ToolOverride,
-} from './domain/settings.ts';
+export type { Problem, Scope, SettingsReport } from './domain/settings.ts';
 export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';

@@ -78,8 +78,11 @@ export interface Account {
   readonly servers: readonly string[];
   /** The server's canonical URL. */
   readonly resource: string;
+  /** The account in the settings; absent for the only one. */
   readonly account?: string;
+  /** The issuer's URL. */
   readonly issuer: string;
+  /** The scopes that the token was granted; empty if the issuer named none. */
   readonly scopes: readonly string[];
   /** When the current token expires, in ISO 8601; absent if the issuer named no expiry. */
   readonly expiresAt?: string;
@@ -93,6 +96,7 @@ export interface Account {
 
 /** Names a stored login by its address, as `accounts()` shows it. */
 export interface StoredLogin {
+  /** The server's canonical URL. */
   readonly resource: string;
   /** Default: the login without an account, or the only one. */
   readonly account?: string;

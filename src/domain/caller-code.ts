@@ -89,6 +89,7 @@ export const exitCodeOf = {
   INTERNAL: 1,
 } as const;
 
+/** A stable code for what went wrong; its comment in `exitCodeOf` says what that is. */
 export type CallerCode = keyof typeof exitCodeOf;
 
 /**
@@ -108,11 +109,17 @@ export type Outcome =
 
 /** An error as every interface shows it. */
 export interface ErrorDocument {
+  /** Stable; compare this and not the message. */
   readonly code: CallerCode;
+  /** The server that it is about; absent if it is about none. */
   readonly server?: string;
+  /** The tool's exposed name, for calls. */
   readonly tool?: string;
+  /** Whether the same request may succeed later without a change by the user. */
   readonly retryable: boolean;
+  /** Whether the call ran. */
   readonly outcome: Outcome;
+  /** How long to wait before the next try, in milliseconds, if that is known. */
   readonly retryAfterMs?: number;
   /** One plain sentence that ends with the next step. */
   readonly message: string;

@@ -25,6 +25,7 @@ export interface ListedResourceTemplate extends ListedExtras {
   readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
+/** An argument of a prompt. Its value is always text. Default for `required`: false. */
 export interface PromptArgument extends Pick<ListedExtras, 'extra'> {
   readonly name: string;
   readonly title?: string;
@@ -110,6 +111,7 @@ export interface CompletionRequest {
   readonly context?: { readonly arguments?: Readonly<Record<string, string>> };
 }
 
+/** A server's completions of an argument: at most 100 values, as the protocol defines them. */
 export interface CompletionResult {
   readonly completion: {
     /** Suggested values; the protocol allows a hundred. */

@@ -4,7 +4,9 @@ export interface Clock {
   now(): number;
   /** Milliseconds since 1970, for display only. */
   wallNow(): number;
+  /** Calls back once, after the delay. */
   setTimeout(callback: () => void, delayMs: number): unknown;
+  /** Cancels a timeout; does nothing if it has fired. */
   clearTimeout(handle: unknown): void;
 }
 

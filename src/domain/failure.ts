@@ -36,6 +36,7 @@ export const failureKinds = [
   /** No rule matches. */
   'unknown',
 ] as const;
+/** Why a start, session or call failed. It decides whether a retry can help. */
 export type FailureKind = (typeof failureKinds)[number];
 
 /** One error in the chain that led to a failure. */

@@ -2,6 +2,7 @@
 
 import type { Scope } from './scope.ts';
 
+/** One choice of a `pickString` input: what the user sees, and the value it stands for. */
 export interface InputChoice {
   readonly label: string;
   readonly value: string;

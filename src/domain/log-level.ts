@@ -10,6 +10,7 @@ export const logLevels = [
   'emergency',
 ] as const;
 
+/** A severity of MCP log messages, from `debug` to `emergency`. */
 export type LogLevel = (typeof logLevels)[number];
 
 /** Returns whether a line is wanted; without a request, every line is. */

@@ -33,6 +33,7 @@ export interface PermissionRequest {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
+  /** The call's arguments, as they will be sent. */
   readonly arguments: Readonly<Record<string, unknown>>;
   /** The server's own description of the tool; reliable only if `isTrusted`. */
   readonly annotations?: ToolAnnotations;

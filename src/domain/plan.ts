@@ -15,6 +15,7 @@ export type StepKind =
   | 'block'
   | 'keep';
 
+/** What a pass does, or would do, to one server. */
 export interface Step {
   readonly server: string;
   readonly step: StepKind;

@@ -53,7 +53,9 @@ export type AfterGiveUp = 'stop' | 'untilDemanded' | QuietRetries;
 
 /** Individual attempts at doubling intervals, for as long as it takes. */
 export interface QuietRetries {
+  /** The first wait. */
   readonly retryFromMs: number;
+  /** The longest wait. */
   readonly toMs: number;
   /** Minimum wait, whatever the jitter. */
   readonly floorMs?: number | undefined;
@@ -61,8 +63,11 @@ export interface QuietRetries {
 
 /** The waits of a server that responds to its start with "too busy" or an error of its own. */
 export interface BusyBackoff {
+  /** The first wait. */
   readonly initialMs: number;
+  /** By how much each wait grows. */
   readonly factor: number;
+  /** The longest wait. */
   readonly maxMs: number;
   /** Up to this fraction is added at random; nothing is subtracted. */
   readonly addedJitter: number;
@@ -117,6 +122,7 @@ export interface StartupPolicy {
   readonly afterGiveUp: AfterGiveUp;
 }
 
+/** Deadlines of a start, in milliseconds, and how many servers may start at once. */
 export interface ConnectPolicy {
   /**
    * For local servers, the deadline from the start permit to a finished handshake; null for none.
@@ -155,6 +161,7 @@ export interface ConnectPolicy {
 
 /** `auto`: local after a failure, remote always; `remote`: remote always, local never. */
 export const restartRules = ['auto', 'never', 'failure', 'always', 'remote'] as const;
+/** When a lost session is reopened; see `RestartPolicy.on`. */
 export type RestartRule = (typeof restartRules)[number];
 
 /** Consecutive waits; the last item of a list repeats. */
@@ -215,7 +222,9 @@ export interface RestartPolicy {
 
 /** Reaching the limit within the sliding window suspends the server, or fails it. */
 export interface StormLimit {
+  /** How many are one too many. */
   readonly limit: number;
+  /** Length of the sliding window. */
   readonly windowMs: number;
   /** `suspend` keeps showing the server's tools, `fail` removes them. */
   readonly action: 'suspend' | 'fail';
@@ -231,6 +240,7 @@ export interface StormPolicy {
   readonly reconnectStorm: StormLimit | null;
 }
 
+/** When failing calls open a server's circuit, and how it closes again. Durations in milliseconds. */
 export interface BreakerPolicy {
   /** Consecutive failed calls that trip the breaker; null for off. */
   readonly threshold: number | null;
@@ -265,6 +275,7 @@ export interface HealthPolicy {
   readonly treatMethodNotFoundAsAlive: boolean;
 }
 
+/** When a server without calls goes to sleep. */
 export interface IdlePolicy {
   /**
    * How long a ready server may go without a call before it sleeps until the next one; null for
@@ -274,6 +285,7 @@ export interface IdlePolicy {
   readonly stopMs: number | null;
 }
 
+/** Which lists of tools are shown and stored, and for how long. */
 export interface CatalogPolicy {
   /** Which tools are shown for a server that is temporarily lost. */
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
@@ -300,6 +312,7 @@ export interface CatalogPolicy {
   readonly pinTools: 'off' | 'warn' | 'hold';
 }
 
+/** Deadlines of calls, in milliseconds, and what happens to lost ones. */
 export interface CallPolicy {
   /** Deadline of one call, including waits. The key `timeoutMs` sets it. */
   readonly timeoutMs: number;
@@ -396,6 +409,7 @@ export interface ClassifyRule {
   readonly kind: FailureKind;
 }
 
+/** How errors become kinds of failure. */
 export interface ClassifyPolicy {
   /**
    * Rules for failure kinds, applied before the built-in table; the first match decides
@@ -424,10 +438,13 @@ export interface AuthPolicy {
 
 /** One step in ending a process, and how long it may take. */
 export interface CloseStep {
+  /** Closes stdin, or sends a signal. */
   readonly by: 'stdinEnd' | 'SIGINT' | 'SIGTERM' | 'SIGKILL';
+  /** Wait before the next step. */
   readonly waitMs: number;
 }
 
+/** How a session and its process end. Durations in milliseconds. */
 export interface ClosePolicy {
   /**
    * Steps that end a local server, each with its grace period, until its process group is empty; a
@@ -443,6 +460,7 @@ export interface ClosePolicy {
   readonly scope: 'child' | 'group' | 'tree';
 }
 
+/** How many servers a troupe may run at once. */
 export interface AdmissionPolicy {
   /** Maximum number of servers that may run at once; null for no limit. */
   readonly maxServers: number | null;
@@ -450,6 +468,7 @@ export interface AdmissionPolicy {
   readonly budget: 'off' | 'warn' | 'enforce';
 }
 
+/** Which servers and calls need the user's approval. */
 export interface ApprovalPolicy {
   /**
    * Scopes whose servers need approval to start, besides `project`, `workspace` and `local`, whose
@@ -511,6 +530,7 @@ export const presetNames = [
   'dockerStrict',
   'dockerBestEffort',
 ] as const;
+/** The name of a complete policy to start from. */
 export type PresetName = (typeof presetNames)[number];
 
 /** A starting point and overrides. Without a preset it starts from the troupe's policy. */

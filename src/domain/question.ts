@@ -5,6 +5,7 @@
  */
 
 export const questionKinds = ['form', 'url', 'sampling'] as const;
+/** What a server asks for: a filled form, a visit to a URL, or a sample from a model. */
 export type QuestionKind = (typeof questionKinds)[number];
 
 /** The value of one form field. */
@@ -24,6 +25,7 @@ export interface FormChoice {
   readonly title: string;
 }
 
+/** A line of text, with optional bounds on its length in characters. */
 export interface TextField extends FieldWords {
   readonly type: 'string';
   readonly format?: 'email' | 'uri' | 'date' | 'date-time';
@@ -32,6 +34,7 @@ export interface TextField extends FieldWords {
   readonly default?: string;
 }
 
+/** A number, or with `integer` a whole number, within optional inclusive bounds. */
 export interface NumberField extends FieldWords {
   readonly type: 'number' | 'integer';
   readonly minimum?: number;
@@ -39,17 +42,20 @@ export interface NumberField extends FieldWords {
   readonly default?: number;
 }
 
+/** A yes-or-no field. */
 export interface TruthField extends FieldWords {
   readonly type: 'boolean';
   readonly default?: boolean;
 }
 
+/** One of several choices; the answer is the choice's `value`. */
 export interface ChoiceField extends FieldWords {
   readonly type: 'choice';
   readonly choices: readonly FormChoice[];
   readonly default?: string;
 }
 
+/** Any of several choices; the answer is a list of their values. */
 export interface ChoicesField extends FieldWords {
   readonly type: 'choices';
   readonly choices: readonly FormChoice[];
@@ -61,6 +67,7 @@ export interface ChoicesField extends FieldWords {
 /** A form field. MCP's restricted schema has no other kinds. */
 export type FormField = TextField | NumberField | TruthField | ChoiceField | ChoicesField;
 
+/** A field of a form, and the key under which the answer gets its value. */
 export interface NamedField {
   readonly name: string;
   readonly isRequired: boolean;

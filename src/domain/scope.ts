@@ -13,6 +13,7 @@ export const scopes = [
   'config',
   'api',
 ] as const;
+/** The layer of settings that a value comes from. Later layers win, but `managed` replaces all. */
 export type Scope = (typeof scopes)[number];
 
 /** Returns whether a project folder declared it, rather than the user or the host. */

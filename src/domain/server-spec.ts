@@ -43,6 +43,7 @@ export interface ValueCommand {
   readonly words: readonly string[];
 }
 
+/** A local server: a process that speaks MCP over stdin and stdout. */
 export interface StdioSpec {
   readonly type: 'stdio';
   readonly command: string;
@@ -161,6 +162,7 @@ export interface LogInSpec {
   readonly account?: string;
 }
 
+/** A server reached over Streamable HTTP. */
 export interface HttpSpec extends ReachRules, LogInSpec {
   readonly type: 'http';
   readonly url: string;
@@ -190,7 +192,9 @@ export interface MemorySpec {
   readonly era: Era;
 }
 
+/** A server reached at a network address. */
 export type RemoteSpec = HttpSpec | StreamSpec;
+/** How a server is reached, after variables and defaults: by a process, an address, or inside the host. */
 export type ServerSpec = StdioSpec | RemoteSpec | MemorySpec;
 
 /** A session's transport, as shown in the status. */

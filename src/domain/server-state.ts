@@ -34,6 +34,7 @@ export const serverStates = [
   /** A user stopped it; it stays stopped until a user starts it. */
   'stopped',
 ] as const;
+/** A server's public state. */
 export type ServerState = (typeof serverStates)[number];
 
 export const blockedReasons = [
@@ -105,6 +106,7 @@ export const degradedReasons = [
   /** A list of tools, resources or prompts failed or is incomplete; what it has is shown. */
   'partialCatalog',
 ] as const;
+/** Why a ready server is degraded: it serves, but not fully. */
 export type DegradedReason = (typeof degradedReasons)[number];
 
 /** Refines a {@link ServerState}; which reasons go with which state is in {@link reasonsOf}. */
@@ -199,6 +201,7 @@ export const catalogStates = [
   /** The session was lost; its tools stay listed until the next one. */
   'stale',
 ] as const;
+/** Where the shown tools of a server come from. */
 export type CatalogState = (typeof catalogStates)[number];
 
 /** Whether calls reach a server. */
@@ -210,6 +213,7 @@ export const circuitStates = [
   /** The cool-down is over and our own tool list probes the server; calls are still refused. */
   'halfOpen',
 ] as const;
+/** Whether calls reach a server: `closed` lets them pass, `open` refuses them, `halfOpen` probes. */
 export type CircuitState = (typeof circuitStates)[number];
 
 /**

@@ -254,6 +254,7 @@ export interface ProgressRenewal {
   readonly untilAt: number;
 }
 
+/** A server's progress notification: how much of an optional total is done, in the server's own unit. */
 export interface CallProgress {
   readonly progress: number;
   readonly total?: number;

@@ -19,8 +19,11 @@ export const dockerGatewayKey = 'mcp.dockerGateway';
 
 /** Something wrong in the settings that the user should fix. */
 export interface Problem {
+  /** The file, or the scope for settings that are in none. */
   readonly file: string;
+  /** Line number, counted from 1. */
   readonly line?: number;
+  /** The path of the faulty value, for example `mcpServers.db.args`. */
   readonly key?: string;
   /** The server that is missing because of it. */
   readonly server?: string;
@@ -38,6 +41,7 @@ export interface SettingsReport {
   readonly problems: readonly ReportedProblem[];
 }
 
+/** A settings file and how many servers it names. */
 export interface ReportedFile {
   readonly file: string;
   readonly scope: Scope;
@@ -45,6 +49,7 @@ export interface ReportedFile {
   readonly servers: number;
 }
 
+/** A problem with its severity, which is never absent here. */
 export type ReportedProblem = Problem & Required<Pick<Problem, 'severity'>>;
 
 /** Reports a problem with what a source declares. */

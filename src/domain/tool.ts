@@ -9,6 +9,7 @@ export interface ListedExtras {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
+/** A server's own claims about a tool, as the protocol defines them. Not verified; see `ToolTraits`. */
 export interface ToolAnnotations {
   readonly title?: string;
   readonly readOnlyHint?: boolean;
@@ -73,8 +74,11 @@ export interface ExposedTool extends ListedExtras {
 
 /** A tool's result. `isError: true` is a result, not a failure. */
 export interface ToolResult {
+  /** Content blocks, as the protocol defines them. */
   readonly content: readonly Readonly<Record<string, unknown>>[];
+  /** JSON that matches the tool's output schema, if it has one. */
   readonly structuredContent?: unknown;
+  /** Whether the tool reports a failure; such a call still succeeded. Default: false. */
   readonly isError?: boolean;
   readonly _meta?: Readonly<Record<string, unknown>>;
 }

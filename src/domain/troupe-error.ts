@@ -1,5 +1,6 @@
 import type { CallerCode, ErrorDocument, Outcome } from './caller-code.ts';
 
+/** What a `TroupeError` says besides its code. Default: not retryable, not executed. */
 export interface TroupeErrorDetails {
   readonly server?: string | undefined;
   readonly tool?: string | undefined;
@@ -18,11 +19,17 @@ export interface TroupeErrorDetails {
  * stable, messages are for users.
  */
 export class TroupeError extends Error implements ErrorDocument {
+  /** Stable; compare this and not the message. */
   readonly code: CallerCode;
+  /** Whether the same request may succeed later without a change by the user. */
   readonly retryable: boolean;
+  /** Whether the call ran. */
   readonly outcome: Outcome;
+  /** The server that it is about; absent if it is about none. */
   readonly server?: string;
+  /** The tool's exposed name, for calls. */
   readonly tool?: string;
+  /** How long to wait before the next try, in milliseconds, if that is known. */
   readonly retryAfterMs?: number;
   /** The code of the JSON-RPC error that the server returned; only for `SERVER_ERROR`. */
   readonly rpcCode?: number;

@@ -53,6 +53,7 @@ import type { ToolMatch } from '../policies/tools/search.ts';
 
 /** A settings file and the scope that it counts as. */
 export interface SettingsFile {
+  /** Absolute, or relative to the project folder. */
   readonly file: string;
   /**
    * The layer that the file belongs to; layers count in their own order, whatever the order of the
@@ -64,6 +65,7 @@ export interface SettingsFile {
 
 /** Numbers and rules that differ from a preset; checked like those in settings. */
 export interface HostPolicy extends PolicyOverrides {
+  /** Default: `default`. */
   readonly preset?: PresetName;
 }
 
@@ -80,6 +82,7 @@ export interface InspectOptions {
   readonly journal?: string;
 }
 
+/** Options of `createTroupe`. Everything is optional; an invalid value throws `INVALID_ARGUMENTS`. */
 export interface TroupeOptions {
   /** Settings files, lowest precedence first. Default: none. */
   readonly sources?: readonly (string | SettingsFile)[];
@@ -173,19 +176,27 @@ export interface TroupeOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+/** The servers by name when the startup gate opened, and how long that took, in milliseconds. */
 export interface StartReport {
+  /** Servers that are ready, or degraded. */
   readonly live: readonly string[];
+  /** Servers that are not ready, but list stored tools; a call starts them or waits for them. */
   readonly deferred: readonly string[];
+  /** Servers without tools that are starting, or are dormant. */
   readonly pending: readonly string[];
+  /** Servers without tools that back off or need the user. Disabled and stopped ones are in no list. */
   readonly failed: readonly {
     readonly name: string;
     readonly state: ServerState;
     readonly reason?: StateReason;
   }[];
+  /** Time from the troupe's creation. */
   readonly elapsedMs: number;
 }
 
+/** Options of one call. Everything is optional; deadlines are in milliseconds. */
 export interface CallOptions {
+  /** Aborts the call, which then fails with `CANCELLED`; the server is notified. */
   readonly signal?: AbortSignal;
   /**
    * The call's deadline, including waits and questions. Default: the server's policy, 60 s, which
@@ -225,7 +236,9 @@ export interface CallOptions {
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
+/** A call's result, and how it came about. An `isError` result is a result too. */
 export interface CallReport {
+  /** The server's result, after the policy's `result` rules. */
   readonly result: ToolResult;
   readonly meta: {
     readonly server: string;
@@ -246,6 +259,7 @@ export interface BackgroundCall {
   readonly tool: string;
   /** When its caller got the receipt, in ISO 8601. */
   readonly since: string;
+  /** `running`, or ready for `collect` in either of the other states. */
   readonly state: 'running' | 'done' | 'failed';
 }
 
@@ -269,6 +283,7 @@ export interface CatalogSnapshot {
 
 /** A server's response to a request other than a tool call. */
 export interface RequestReport<Result> {
+  /** The server's result, as the protocol defines it. */
   readonly result: Result;
   readonly meta: {
     readonly server: string;
@@ -278,7 +293,9 @@ export interface RequestReport<Result> {
   };
 }
 
+/** How long to wait, in milliseconds, and a signal that ends the wait with `CANCELLED`. */
 export interface WaitOptions {
+  /** Ends the wait with `CANCELLED`. */
   readonly signal?: AbortSignal;
   /** Maximum wait. Default: 60 s. `Infinity` for no limit. */
   readonly timeoutMs?: number;
@@ -300,6 +317,7 @@ export interface LoginOptions extends WaitOptions {
  * when the troupe stops.
  */
 export interface ServerHandle extends Streamable<ServerStatus | undefined> {
+  /** The name given to `Troupe.server`. */
   readonly name: string;
   /** Returns the server's status; undefined while no such server exists. */
   status(): ServerStatus | undefined;

@@ -72,6 +72,7 @@ export interface ReportedFault {
   readonly error: unknown;
 }
 
+/** A whole troupe without processes or network, on a virtual clock. */
 export interface ScriptedTroupe {
   readonly troupe: Troupe;
   readonly clock: VirtualClock;

@@ -60,8 +60,8 @@ describe('documentation', () => {
     const isIn = (target: string): boolean =>
       files.includes(target) ||
       files.includes(`${dirname(target)}/*.ts`) ||
-      (/^docs\/[^/]+\.md$/.test(target) &&
-        files.includes('docs/*.md') &&
+      (files.includes(`${dirname(target)}/*.md`) &&
+        target.endsWith('.md') &&
         !files.includes(`!${target}`));
     const needsClone =
       /^(?:CONTRIBUTING\.md|docs\/(?:parity\.md)?|(?:visualizations|test\/museum|docs\/(?:decisions|pictures))\/.*)$/;
@@ -108,6 +108,17 @@ describe('documentation', () => {
       .filter(({ desired }) => desired.invalid !== undefined);
     // The guide contains one mistake on purpose.
     expect(invalid.map(({ desired }) => desired.name)).toEqual(['typo']);
+  });
+
+  it('lists at most 120 names in the main entry, and no name without a comment', async () => {
+    const reports = (await readDocuments()).filter(({ path }) => /^docs\/api.*\.md$/.test(path));
+    expect(reports.map(({ path }) => path)).toContain('docs/api/inspection.md');
+    for (const { path, text } of reports) {
+      const names = [...text.matchAll(/^export [a-z ]+ (\w+)/gm)].map(([, name]) => name);
+      if (path === 'docs/api.md') expect(names.length).toBeLessThanOrEqual(120);
+      const bare = [...text.matchAll(/^\/\/ @public \(undocumented\)\nexport (.*)$/gm)];
+      expect(bare.map(([, declared]) => declared)).toEqual([]);
+    }
   });
 
   it('contains no machine-specific paths or registry URLs', async () => {

@@ -104,6 +104,7 @@ export type ApprovalReason = (typeof approvalReasons)[number];
 
 /** What the user must see before deciding about a gated server. */
 export interface ApprovalRequest {
+  /** The server's name in the settings. */
   readonly server: string;
   /** The fingerprint that the decision binds to; it binds to nothing else. */
   readonly fingerprint: string;

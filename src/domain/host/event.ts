@@ -13,7 +13,9 @@ import type { ServerStatus } from './status.ts';
 export interface PluginSource {
   /** The plugin's name. Its servers are called `plugin:<plugin>:<server>`. */
   readonly plugin: string;
+  /** A settings file of the plugin. */
   readonly file?: string;
+  /** The plugin's settings as an object, instead of a file. */
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
@@ -141,6 +143,7 @@ export interface TroupeEvents {
     readonly params: Readonly<Record<string, unknown>>;
   };
 }
+/** The name of an event that `Troupe.on` accepts. */
 export type TroupeEventName = keyof TroupeEvents;
 
 const isEvent: Readonly<Record<TroupeEventName, true>> = {

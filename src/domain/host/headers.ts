@@ -10,6 +10,7 @@ export type HeadersReason = 'connect' | 'expiring' | 'refused';
 
 /** The server that the headers are sent to. */
 export interface HeadersTarget {
+  /** The server's name in the settings. */
   readonly name: string;
   /** Its address, with variables resolved. */
   readonly url: string;

@@ -99,17 +99,21 @@ export interface TimerRecord extends InRecord<'timer'> {
   readonly id: string;
   /** The delay as the chart names it, if it has a name. */
   readonly delay?: string;
+  /** The timer's duration, in milliseconds. */
   readonly ms: number;
 }
 
+/** A timer fired, or was cancelled. */
 export interface TimerEndRecord extends InRecord<'timerEnd'> {
   readonly actor: ActorKey;
   readonly id: string;
+  /** False if it was cancelled. */
   readonly fired: boolean;
 }
 
 /** A server's public status changed. */
 export interface StatusRecord extends InRecord<'status'> {
+  /** The new status. */
   readonly status: ServerStatus;
 }
 
@@ -126,26 +130,33 @@ export interface LoginFacts {
 /** A login began, or other servers share it now. */
 export interface LoginRecord extends InRecord<'login'> {
   readonly actor: ActorKey;
+  /** What the login is for. */
   readonly login: LoginFacts;
 }
 
 /** A server was removed from the settings and has ended. */
 export interface GoneRecord extends InRecord<'gone'> {
+  /** The server's name in the settings. */
   readonly server: string;
 }
 
 /** The root compared the desired servers with the live ones. */
 export interface ReconciledRecord extends InRecord<'reconciled'> {
+  /** The steps of the pass, sorted by server. */
   readonly plan: readonly Step[];
+  /** How long the pass took. */
   readonly durationMs: number;
+  /** The troupe's status after it. */
   readonly troupe: TroupeStatus;
 }
 
 /** Records that were dropped, because the ring or the disk had no room. */
 export interface GapRecord extends InRecord<'gap'> {
+  /** How many records are missing. */
   readonly count: number;
 }
 
+/** Any record of a journal. `kind` tells them apart. */
 export type InspectionRecord =
   | ActorRecord
   | EventRecord
@@ -278,6 +289,7 @@ export interface InspectionSource {
 
 /** The host's view of its charts; see the option `inspect`. */
 export interface Inspection extends InspectionSource {
+  /** Whether records are being kept. */
   readonly isRecording: boolean;
   /** Starts recording from the current state, unless recording is already on. */
   start(): void;

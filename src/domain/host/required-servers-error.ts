@@ -4,6 +4,7 @@ import { TroupeError } from '../troupe-error.ts';
 /** A required server that was not ready, and its state. */
 export interface MissingServer {
   readonly name: string;
+  /** Its state when the wait ended. */
   readonly state: ServerState;
   readonly reason?: StateReason;
 }

@@ -3,6 +3,7 @@ import type { SourceRef, ToolFilter } from '../settings.ts';
 
 /** A server from the settings, as passed to a host rule. */
 export interface RuledServer {
+  /** The server's name in the settings. */
   readonly name: string;
   readonly source: SourceRef;
   /** The spec as written: its values may be secrets, or `${VAR}` references to them. */

@@ -6,16 +6,23 @@ import type { Problem, Scope } from '../settings.ts';
 
 /** A server's last error. */
 export interface LastError {
+  /** What callers of the server get now. */
   readonly code: CallerCode;
+  /** Why the last attempt or session failed. */
   readonly kind: FailureKind;
+  /** One sentence without secrets; for users, not stable. */
   readonly message: string;
+  /** The process's exit code, if it exited. */
   readonly exitCode?: number;
+  /** The signal that ended the process, for example `SIGKILL`. */
   readonly signal?: string;
+  /** The last lines of stderr, oldest first. */
   readonly stderrTail?: readonly string[];
 }
 
 /** The status of one server: the same document in every interface. Times are ISO 8601. */
 export interface ServerStatus {
+  /** The server's name in the settings. */
   readonly name: string;
   readonly state: ServerState;
   readonly reason?: StateReason;
@@ -23,18 +30,22 @@ export interface ServerStatus {
   readonly circuit: CircuitState;
   /** When the current state (or reason) was entered. */
   readonly since: string;
+  /** A hash of the settings that decide the connection. */
   readonly generation: string;
   /** The current or last attempt, counted from 1; absent when nothing is being tried. */
   readonly attempt?: number;
   /** Number of sessions begun after the first one. */
   readonly restarts: number;
+  /** When the next attempt is due, in ISO 8601; absent if none is scheduled. */
   readonly nextAttemptAt?: string;
   /** Number of tools currently shown for this server. */
   readonly tools: number;
   /** Which tools are withheld or have cut descriptions, and why; one sentence each. */
   readonly toolNotes?: readonly string[];
+  /** The id of the running process; absent without one. */
   readonly pid?: number;
   readonly transport: TransportKind;
+  /** The protocol era of the open session; absent without one. */
   readonly era?: 'legacy' | 'modern';
   /**
    * Present while a package runner such as `npx` or `docker run` starts a server that was never ready on
@@ -47,6 +58,7 @@ export interface ServerStatus {
     readonly line?: number;
     readonly scope: Scope;
   };
+  /** The last failure; absent if there was none. */
   readonly lastError?: LastError;
   /** The one command or step that would help. */
   readonly action?: string;
@@ -66,11 +78,15 @@ export type SuccessorStatus = Pick<
 >;
 
 export const troupeStates = ['starting', 'running', 'stopping', 'stopped'] as const;
+/** The troupe's state. `running`: the startup gate has opened. `stopped` is final. */
 export type TroupeState = (typeof troupeStates)[number];
 
+/** The status of the troupe itself. Times are ISO 8601. */
 export interface TroupeStatus {
+  /** The id of the host's process. */
   readonly pid: number;
   readonly version: string;
+  /** When this state began, in ISO 8601. */
   readonly since: string;
   readonly state: TroupeState;
   readonly lastReconcile?: {
@@ -81,6 +97,7 @@ export interface TroupeStatus {
   readonly sessions: SessionCount;
   /** Present while settings limit the number of running servers. */
   readonly budget?: BudgetUse;
+  /** What the user should fix; empty if all is well. */
   readonly problems: readonly Problem[];
 }
 
@@ -97,6 +114,7 @@ export interface SessionCount {
  * releases the slot when it is blocked, disabled, stopped, waiting for a login, or has given up.
  */
 export interface BudgetUse {
+  /** The policy's `admission.maxServers`. */
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
   /** Number of slots in use. */
@@ -109,6 +127,7 @@ export interface BudgetUse {
 export interface MemoryUse {
   /** Resident memory; what processes share counts for each of them. */
   readonly bytes: number;
+  /** The server's process and its descendants. */
   readonly processCount: number;
 }
 
@@ -121,6 +140,7 @@ export interface ServerUsage {
   readonly memory?: MemoryUse;
 }
 
+/** The status of the troupe and of all its servers at one moment, as plain data. */
 export interface TroupeSnapshot {
   readonly troupe: TroupeStatus;
   /** The servers' statuses, sorted by name. */

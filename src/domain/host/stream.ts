@@ -11,6 +11,7 @@ declare global {
   }
 }
 
+/** Callbacks for a stream's values and its end. Streams of a troupe never fail. */
 export interface StreamObserver<Value> {
   next?(value: Value): void;
   /** Never called: a stream of statuses does not fail. */
@@ -18,6 +19,7 @@ export interface StreamObserver<Value> {
   complete?(): void;
 }
 
+/** An observable as RxJS's `from()` accepts it. */
 export interface Stream<Value> {
   /** Subscribes an observer. One that throws is reported and affects no other. */
   subscribe(observer: StreamObserver<Value> | ((value: Value) => void)): {

@@ -7,6 +7,7 @@ import { argumentsError } from '../../domain/user-errors.ts';
 import { checkLimit } from '../options/check.ts';
 import type { CallOptions, Troupe } from '../troupe.ts';
 
+/** Options of `createToolPair`. */
 export interface ToolPairOptions {
   /** Names of the two tools. Default: `search_tools` and `call_tool`. */
   readonly names?: { readonly search: string; readonly call: string };

@@ -11,12 +11,23 @@ import {
   type TroupeOptions,
 } from 'mcp-troupe';
 import type { TroupeChartElement } from 'mcp-troupe/chart';
+import type { InspectionRecord } from 'mcp-troupe/inspection';
+import type { Account } from 'mcp-troupe/login';
+import type { StdioSpec } from 'mcp-troupe/settings';
 
 const shown: Pick<TroupeChartElement, 'server' | 'chart'> = { server: 'fixture', chart: 'circuit' };
 assert.equal(shown.chart, 'circuit');
 
 const options: TroupeOptions = {
   settings: { mcpServers: { fixture: { command: process.execPath, args: ['server.mjs'] } } },
+  rules: [
+    ({ spec }) => {
+      if (spec.type !== 'stdio') return;
+      const { command }: StdioSpec = spec;
+      assert.equal(command, process.execPath);
+    },
+  ],
+  inspect: true,
 };
 const troupe: Troupe = createTroupe(options);
 const seen: ServerStatus[] = [];
@@ -32,6 +43,10 @@ const { result }: CallReport = await troupe.callServerTool(
 );
 assert.equal(result.content[0]?.['text'], '{"text":"hi"}');
 assert.ok(seen.some(({ state }) => state === 'ready'));
+const records: readonly InspectionRecord[] = troupe.inspection.records(1, 1_000);
+assert.ok(records.some(({ kind }) => kind === 'status'));
+const accounts: readonly Account[] = await troupe.accounts();
+assert.deepEqual(accounts, []);
 forget();
 
 const code = await troupe.callTool('mcp__nobody__echo').then(

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CallerCode } from '../../../src/domain/caller-code.ts';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
 import type { HostRule } from '../../../src/domain/host/rule.ts';
-import type { AdmissionRule } from '../../../src/index.ts';
+import type { AdmissionRule } from '../../../src/inspection.ts';
 import type { ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
 import { crash, remote, type Stage, servers, stageOf, watch } from '../stage.ts';
 
