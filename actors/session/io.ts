@@ -90,6 +90,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
   /** How the session ends; set when calls may no longer be sent. */
   #ending: Ending | undefined;
   #reconcileLogLevel: (() => void) | undefined;
+  /** Why the last probe failed. */
+  #probeError: unknown;
 
   constructor(id: SessionId, ports: SessionPorts, report: (fact: WireFact) => void) {
     this.#id = id;
@@ -106,6 +108,10 @@ class NetworkSession implements SessionIo, OpeningEvents {
   sending(method: string): void {
     if (this.#open === undefined && this.#opening.noteSent(method))
       this.#report({ type: 'wire.sent', method });
+  }
+
+  doubted(): void {
+    this.#report({ type: 'wire.doubted' });
   }
 
   broke(): void {
@@ -187,7 +193,17 @@ class NetworkSession implements SessionIo, OpeningEvents {
     const open = this.#open;
     if (open === undefined) return;
     open.probe ??= this.#createProbe(open.client);
+    this.#probeError = undefined;
     open.probe.ask();
+  }
+
+  abandon(): void {
+    const workCount = this.#opening.connection?.workCount ?? 0;
+    const isBusy = workCount > (this.#open?.probe?.isListing === true ? 1 : 0);
+    if (this.#open === undefined || (isBusy && this.#probeError === undefined)) return;
+    const seen = this.#describe(this.#probeError ?? silence());
+    const loss = asLoss(this.#classify(seen), { ...seen, phase: 'ready' }, this.#rules());
+    this.#announceEnd('wire.lost', loss);
   }
 
   publish(): void {
@@ -326,10 +342,17 @@ class NetworkSession implements SessionIo, OpeningEvents {
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {
     if (answer !== 'none') return this.#report({ type: 'wire.probed', answer });
+    this.#probeError = error;
     const seen = this.#describe(error);
     const failure = this.#classify(seen);
     this.#report({ type: 'wire.probed', answer, failure });
     this.#reconsider(failure, seen);
+  }
+
+  /** Whether the server has no process of ours, whose exit would be noticed. */
+  get #isRemote(): boolean {
+    const kind = this.#opening.connection?.kind;
+    return kind !== undefined && kind !== 'stdio' && kind !== 'memory';
   }
 
   /** Handles a failed request that may affect the whole session. */
@@ -337,8 +360,8 @@ class NetworkSession implements SessionIo, OpeningEvents {
     if (!this.#isOpen()) return;
     const described = { ...seen, phase: 'ready' } as const;
     if (endsSession(failure, described, this.#rules())) this.#announceEnd('wire.lost', failure);
-    else if (failure.kind === 'transport' || failure.kind === 'unavailable')
-      this.#opening.suspect();
+    else if (this.#isRemote && (failure.kind === 'transport' || failure.kind === 'unavailable'))
+      this.doubted();
   }
 
   #rules(): readonly ClassifyRule[] {
@@ -365,13 +388,6 @@ class NetworkSession implements SessionIo, OpeningEvents {
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 
-  /** Called when the server no longer responds, so the open connection is lost. */
-  lost(error: unknown): void {
-    const seen = this.#describe(error);
-    const described = { ...seen, phase: this.#phase };
-    this.#announceEnd('wire.lost', asLoss(this.#classify(seen), described, this.#rules()));
-  }
-
   #announceEnd(type: 'wire.ended' | 'wire.lost', failure: Failure): void {
     const { connection } = this.#opening;
     this.#report({
@@ -388,7 +404,6 @@ class NetworkSession implements SessionIo, OpeningEvents {
   #withdraw(how: Ending): void {
     this.#open?.catalog.stop();
     this.#open?.questions?.stop();
-    this.#opening.stop();
     this.#open?.probe?.stop();
     const { actorId, session } = this.#id;
     if (this.#isOpen()) this.#ports.registry.closed(actorId, session);
@@ -433,4 +448,10 @@ class NetworkSession implements SessionIo, OpeningEvents {
   #isOpen(): boolean {
     return this.#open !== undefined && this.#ending === undefined;
   }
+}
+
+function silence(): Error {
+  return Object.assign(new Error('The server did not answer any more.'), {
+    code: 'REQUEST_TIMEOUT',
+  });
 }

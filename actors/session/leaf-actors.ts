@@ -34,6 +34,8 @@ export interface SessionIo {
   close(how: Ending): Promise<CloseOutcome>;
   /** Probes whether the server is alive. */
   probe(): void;
+  /** Reports the connection as lost, unless the server may be silent because of its calls. */
+  abandon(): void;
   /** Reports which watched resources changed. */
   publish(): void;
   /** Ends the connection by force; a `close` in progress then resolves. */
@@ -58,6 +60,7 @@ export function createSessionActors(createIo: CreateSessionIo) {
     receive(({ type }) => {
       try {
         if (type === 'wire.probe') io.probe();
+        else if (type === 'wire.abandon') io.abandon();
         else if (type === 'wire.publish') io.publish();
         else io.kill();
       } catch (error) {

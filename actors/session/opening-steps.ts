@@ -17,7 +17,6 @@ import type {
   ConnectionSetup,
   Seen,
 } from '../transports/connection/connection.ts';
-import type { Liveness } from '../transports/http/liveness.ts';
 import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
 import { launchAsApproved } from '../values/executable-path.ts';
@@ -41,8 +40,6 @@ import { mayBeOverSse, sseEra } from './sse-fallback.ts';
 export interface OpeningEvents extends ConnectionEvents {
   /** Called with each notification. */
   hear(news: News): void;
-  /** Called when an open connection turns out to be lost. */
-  lost(error: unknown): void;
 }
 
 interface OpeningSetup {
@@ -76,7 +73,6 @@ export class Opening {
   #resolved: Resolved | undefined;
   /** The current connection, until it is closed. */
   #connection: Connection | undefined;
-  #liveness: Liveness | undefined;
   #authenticator: Authenticator | undefined;
   /** The era in which the connection begins, or that it is to be probed. */
   #era: EraChoice = sseEra;
@@ -152,7 +148,7 @@ export class Opening {
       (news) => events.hear(news),
       questions && capabilitiesFor(questions),
     );
-    await this.#carry(resolved, client, signal);
+    await this.#carry(resolved, signal);
     const connection = this.#connection as Connection;
     await client.connect(connection.transport, this.#era.prior);
     signal.throwIfAborted();
@@ -184,16 +180,6 @@ export class Opening {
   reasonFor({ kind }: Pick<Failure, 'kind'>): string {
     const reason = kind === 'authRequired' ? this.#authenticator?.failure?.() : undefined;
     return reason === undefined ? '' : ` ${reason}`;
-  }
-
-  /** Called when a failed request suggests that the server may be gone. */
-  suspect(): void {
-    this.#liveness?.suspect();
-  }
-
-  /** Stops probing. */
-  stop(): void {
-    this.#liveness?.stop();
   }
 
   /** Resolves when nothing of the connection is left; when draining, resolves at once. */
@@ -256,7 +242,7 @@ export class Opening {
   }
 
   /** Creates the connection, unless its process is already running. */
-  async #carry(resolved: Resolved, client: Client, signal: AbortSignal): Promise<void> {
+  async #carry(resolved: Resolved, signal: AbortSignal): Promise<void> {
     if (resolved.type === 'stdio') return;
     const connection = this.#connectionSetup();
     if (resolved.type === 'memory') {
@@ -267,12 +253,10 @@ export class Opening {
       return;
     }
     const remote = await loadRemote();
-    const onLost = (error: unknown): void => this.#setup.events.lost(error);
-    const setup = { id: this.#id, ports: this.#ports, values: this.values, client, onLost };
+    const setup = { id: this.#id, ports: this.#ports, values: this.values };
     const made = await remote.connectRemote(resolved, { ...setup, connection }, signal);
     this.#authenticator = made.authenticator;
     signal.throwIfAborted();
-    this.#liveness = made.liveness;
     this.#connection = made.connection;
   }
 

@@ -31,6 +31,7 @@ interface ProbePorts {
 export function createProbe({ client, stages, onListed, onAnswer, ...known }: ProbePorts) {
   let { isByList } = known;
   let present: AbortController | undefined;
+  let isListing = false;
   /** What the server has made of `ping`, or of `server/discover`. */
   let ping: 'new' | 'unanswered' | 'answered' = 'new';
 
@@ -51,6 +52,7 @@ export function createProbe({ client, stages, onListed, onAnswer, ...known }: Pr
     const isModern = client.getProtocolEra() === 'modern';
     const asksForList = isByList || ping === 'unanswered';
     if (ping === 'new') ping = 'unanswered';
+    isListing = asksForList;
     try {
       if (asksForList) await client.request('listTools', {}, options);
       else await (isModern ? client.discover(options) : client.ping(options));
@@ -67,6 +69,10 @@ export function createProbe({ client, stages, onListed, onAnswer, ...known }: Pr
 
   return {
     ask: () => void ask(),
+    /** Whether a list is the current probe, or was the last one. */
+    get isListing(): boolean {
+      return isListing;
+    },
     /** Abandons the current probe. */
     stop(): void {
       const question = present;

@@ -4,9 +4,7 @@
  */
 
 import type { SessionId } from '../../src/domain/session.ts';
-import type { Client } from '../../src/protocol/mcp-client.ts';
 import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
-import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
 import { openEndpoint, type RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
@@ -22,15 +20,12 @@ interface RemoteSetup {
   readonly ports: SessionPorts;
   readonly values: SessionValues;
   readonly connection: ConnectionSetup;
-  readonly client: Client;
-  /** Called once, when the server no longer responds. */
-  readonly onLost: (error: unknown) => void;
 }
 
 /** Creates the transport, with the login of its address, without connecting. */
 export async function connectRemote(
   { type, endpoint: written }: RemoteTarget,
-  { id, ports, values, connection, client, onLost }: RemoteSetup,
+  { id, ports, values, connection }: RemoteSetup,
   signal: AbortSignal,
 ) {
   const endpoint = {
@@ -45,25 +40,17 @@ export async function connectRemote(
   const setup = authenticator === undefined ? connection : { ...connection, authenticator };
   // The authenticator sends headers that may change.
   const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
-  return { authenticator, ...(await createTransport(type, sent, setup, client, onLost)) };
+  return { authenticator, connection: await createTransport(type, sent, setup) };
 }
 
 async function createTransport(
   type: RemoteTarget['type'],
   endpoint: RemoteEndpoint,
   setup: ConnectionSetup,
-  client: Client,
-  onLost: (error: unknown) => void,
-): Promise<{ readonly connection: Connection; readonly liveness: Liveness }> {
-  let http: HttpTransport | undefined;
-  const isBusy = (): boolean => http?.isBusy === true;
-  const liveness = createLiveness(client, setup.clock, isBusy, onLost);
-  if (type === 'sse') return { liveness, connection: new SseTransport(endpoint, setup) };
-  if (type !== 'ws') {
-    http = new HttpTransport(endpoint, setup, liveness);
-    return { liveness, connection: http };
-  }
+): Promise<Connection> {
+  if (type === 'sse') return new SseTransport(endpoint, setup);
+  if (type !== 'ws') return new HttpTransport(endpoint, setup);
   // Rarely used, and needs its own package.
   const { WsTransport } = await import('../transports/ws.ts');
-  return { liveness, connection: new WsTransport(endpoint, setup) };
+  return new WsTransport(endpoint, setup);
 }

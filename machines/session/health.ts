@@ -6,28 +6,42 @@
  * session up, unless calls are running. After a wake-up, checks follow at short intervals until the
  * server responds, because the network may need a moment.
  *
+ * A remote server that may be gone is checked at once. It is lost when that check fails, or when it stays
+ * silent without being busy with calls.
+ *
  * ```text
  * [*] -> unwatched
  * unwatched -- always [isPinged] --> resting
  * unwatched -- policy.updated --> unwatched
  * unwatched -- server.woke --> waking
+ * unwatched -- wire.doubted --> suspecting
  * resting -- wire.probed [isSignOfLife] --> (stays)
  * resting -- policy.updated --> unwatched
  * resting -- server.woke --> waking
+ * resting -- wire.doubted --> suspecting
  * resting -- after checkPause --> looking
  * looking -- wire.probed [isSignOfLife] --> unwatched
  * looking -- wire.probed --> unwatched
  * looking -- server.woke --> waking
+ * looking -- wire.doubted --> suspecting
  * looking -- after checkDeadline --> unwatched
  * waking -- wire.probed [isSignOfLife] --> (stays)
+ * waking -- wire.doubted --> suspecting
  * waking -- after wakePause --> lookingAfterWaking
  * lookingAfterWaking -- wire.probed [isSignOfLife] --> unwatched
  * lookingAfterWaking -- wire.probed --> doubting
  * lookingAfterWaking -- server.woke --> waking
+ * lookingAfterWaking -- wire.doubted --> suspecting
  * lookingAfterWaking -- after wokenCheckDeadline --> doubting
  * doubting -- wire.probed [isSignOfLife] --> unwatched
  * doubting -- server.woke --> waking
+ * doubting -- wire.doubted --> suspecting
  * doubting -- after doubtPause --> lookingAfterWaking
+ * suspecting -- wire.probed [isSignOfLife] --> unwatched
+ * suspecting -- wire.probed [isAnswer] --> unwatched
+ * suspecting -- wire.probed --> (stays)
+ * suspecting -- server.woke --> waking
+ * suspecting -- after silenceDeadline --> suspecting
  * ```
  */
 
@@ -38,6 +52,8 @@ const signOfLife = { guard: { type: 'isSignOfLife', params: eventOf } } as const
 const lateSignOfLife = { ...signOfLife, actions: 'noteAlive' } as const;
 // An event handled in a region does not reach the chart, so the policy is applied here too.
 const edited = { actions: 'applyPolicy', target: 'unwatched' } as const;
+/** Starts a check at once, or awaits the one that is running, but not as long. */
+const doubted = { actions: 'probe', target: 'suspecting' } as const;
 const woken = { actions: 'noteWake', target: 'waking' } as const;
 
 /** The transitions of a health check: answered, failed, or timed out. */
@@ -64,33 +80,50 @@ export const watchStates = sessionSetup.createStateConfig({
   states: {
     unwatched: {
       always: { guard: 'isPinged', target: 'resting' },
-      on: { 'policy.updated': edited, 'server.woke': woken },
+      on: { 'policy.updated': edited, 'server.woke': woken, 'wire.doubted': doubted },
     },
     resting: {
-      on: { 'wire.probed': lateSignOfLife, 'policy.updated': edited, 'server.woke': woken },
+      on: {
+        'wire.probed': lateSignOfLife,
+        'policy.updated': edited,
+        'server.woke': woken,
+        'wire.doubted': doubted,
+      },
       after: { checkPause: 'looking' },
     },
     looking: {
       entry: 'probe',
-      on: { 'wire.probed': routine.probed, 'server.woke': woken },
+      on: { 'wire.probed': routine.probed, 'server.woke': woken, 'wire.doubted': 'suspecting' },
       after: { checkDeadline: routine.unanswered },
     },
     // All servers of all hosts on this machine woke at the same moment.
     waking: {
-      on: { 'wire.probed': lateSignOfLife },
+      on: { 'wire.probed': lateSignOfLife, 'wire.doubted': doubted },
       after: { wakePause: 'lookingAfterWaking' },
     },
     lookingAfterWaking: {
       entry: 'probe',
-      on: { 'wire.probed': afterWaking.probed, 'server.woke': woken },
+      on: { 'wire.probed': afterWaking.probed, 'server.woke': woken, 'wire.doubted': 'suspecting' },
       after: { wokenCheckDeadline: afterWaking.unanswered },
     },
     doubting: {
       on: {
         'wire.probed': { ...lateSignOfLife, target: 'unwatched' },
         'server.woke': woken,
+        'wire.doubted': doubted,
       },
       after: { doubtPause: 'lookingAfterWaking' },
+    },
+    suspecting: {
+      on: {
+        'wire.probed': [
+          { ...lateSignOfLife, target: 'unwatched' },
+          { guard: { type: 'isAnswer', params: eventOf }, target: 'unwatched' },
+          { actions: 'abandon' },
+        ],
+        'server.woke': woken,
+      },
+      after: { silenceDeadline: { actions: 'abandon', target: 'suspecting', reenter: true } },
     },
   },
 });

@@ -136,6 +136,7 @@ type Connected = Extract<ConnectOutcome, { type: 'connected' }>;
 type Unconnected = Extract<ConnectOutcome, { type: 'failed' }>;
 type Listed = Extract<ListOutcome, { type: 'listed' }>;
 type Resolved = Pick<SessionContext, 'hasProcess' | 'asksEra'>;
+type ProbeResult = { readonly answer: ProbeAnswer; readonly failure?: Failure };
 /** Why something failed, and when, if the reporter has a clock. */
 type Failed = Pick<Partial<StepFailed>, 'at'> & Pick<StepFailed, 'failure'>;
 
@@ -299,6 +300,8 @@ export const sessionSetup = setup({
     announceFault: raise({ type: 'part.broke' }),
     /** Sends a health check. */
     probe: sendTo('wire', { type: 'wire.probe' }),
+    /** Has the connection reported as lost. */
+    abandon: sendTo('wire', { type: 'wire.abandon' }),
     /** Stores the window over which checks are spread. */
     noteWake: assign(({ event }) => {
       assertEvent(event, 'server.woke');
@@ -369,6 +372,9 @@ export const sessionSetup = setup({
     // Health.
     /** Whether the policy pings the server regularly. */
     isPinged: ({ context }) => context.policy.health.mode === 'ping',
+    /** Whether the server responded at all, if only that it has no time. */
+    isAnswer: (_, { answer, failure }: ProbeResult) =>
+      answer !== 'none' || failure?.kind === 'rateLimited',
     /** Whether the response proves that the server is alive. */
     isSignOfLife: ({ context }, { answer }: { readonly answer: ProbeAnswer }) =>
       answer === 'alive' ||
@@ -395,6 +401,8 @@ export const sessionSetup = setup({
       wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
     // Five seconds after a wake-up: a dead connection should be back within half a minute.
     wokenCheckDeadline: ({ context }) => Math.min(5_000, checkTimeoutOf(context.policy)),
+    // Five seconds: servers that sleep while idle need a few to wake up.
+    silenceDeadline: 5_000,
     // Two seconds: networks and some servers come back one or two seconds after the machine.
     doubtPause: 2_000,
     // Ten seconds: longer than a burst of startup output, short enough to limit the load.

@@ -32,12 +32,18 @@
  * loadingTools -- wire.lost [isGone] --> releasing
  * loadingTools -- wire.lost --> releasing
  * loadingTools -- wire.broke --> broken
+ * loadingTools -- wire.probed [isAnswer] --> (ignored)
+ * loadingTools -- wire.probed --> (stays)
  * loadingTools -- server.woke --> (stays)
  * loadingTools -- done firstList [hasFailed] --> closing
  * loadingTools -- done firstList [isStartOutdated] --> open.tools.refreshing
  * loadingTools -- done firstList --> open
  * loadingTools: [*] -> fresh
  *   fresh -- tools.changed --> outdated
+ *   fresh -- wire.doubted --> suspecting
+ *   suspecting -- tools.changed --> outdated
+ *   suspecting -- wire.probed [isAnswer] --> fresh
+ *   suspecting -- after silenceDeadline --> suspecting
  *   outdated
  * open -- (see open.ts) --> closing | broken | draining | releasing
  * broken -- session.close | error wire --> closing
@@ -109,13 +115,27 @@ const loadingTools = sessionSetup.createStateConfig({
     'wire.ended': ends,
     'wire.lost': ends,
     'wire.broke': '#session.broken',
+    'wire.probed': [{ guard: { type: 'isAnswer', params: eventOf } }, { actions: 'abandon' }],
     // The server could not respond while the machine slept.
     'server.woke': { actions: ['cancelListDeadline', 'startListDeadline'] },
     'start.expired': { actions: ['recordLateList', 'reportClosing'], target: '#session.closing' },
   },
   states: {
     // The list may be older than the change, so another one follows.
-    fresh: { on: { 'tools.changed': 'outdated' } },
+    fresh: {
+      on: {
+        'tools.changed': 'outdated',
+        'wire.doubted': { actions: 'probe', target: 'suspecting' },
+      },
+    },
+    // As in health.ts; the list that is awaited mostly makes the server busy.
+    suspecting: {
+      on: {
+        'tools.changed': 'outdated',
+        'wire.probed': { guard: { type: 'isAnswer', params: eventOf }, target: 'fresh' },
+      },
+      after: { silenceDeadline: { actions: 'abandon', target: 'suspecting', reenter: true } },
+    },
     outdated: {},
   },
 });

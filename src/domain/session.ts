@@ -121,6 +121,8 @@ export type WireFact =
    * `unknownMethod` means that it does not support the check.
    */
   | { readonly type: 'wire.probed'; readonly answer: ProbeAnswer; readonly failure?: Failure }
+  /** Something suggests that a remote server may be gone, such as a stream that was cut. */
+  | { readonly type: 'wire.doubted' }
   /** The server announced that a list changed, or such an announcement may have been missed. */
   | { readonly type: 'tools.changed' | 'resources.changed' | 'prompts.changed' }
   /** The server announced that a watched resource changed. */
@@ -145,6 +147,11 @@ export type ProbeAnswer = 'alive' | 'unknownMethod' | 'none';
 export type WireCommand =
   /** Starts a health check, and abandons one that is still pending. */
   | { readonly type: 'wire.probe' }
+  /**
+   * Reports the connection as lost, because of the last health check; not if the server is silent while
+   * calls are pending, which have their own deadlines.
+   */
+  | { readonly type: 'wire.abandon' }
   /** Reports which watched resources changed. */
   | { readonly type: 'wire.publish' }
   /** Ends the connection by force. */

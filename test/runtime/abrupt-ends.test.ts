@@ -104,6 +104,7 @@ function gated(createIo: CreateSessionIo, gate: Gate | undefined, open: Promise<
       list: (list, signal) => io.list(list, signal),
       close: (how) => io.close(how),
       probe: () => io.probe(),
+      abandon: () => io.abandon(),
       publish: () => io.publish(),
       kill: () => io.kill(),
       dispose: () => io.dispose(),

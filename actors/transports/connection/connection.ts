@@ -26,6 +26,8 @@ export interface ConnectionEvents extends InputEvents {
    * soon with the reason. Not called when `ended` follows at once.
    */
   broke(): void;
+  /** Called when something suggests that the remote server may be gone. */
+  doubted(): void;
   /** Called at most once, when the connection has ended without the session closing it. */
   ended(seen: Seen): void;
   /** Called just before a request or notification is sent. */
@@ -102,6 +104,11 @@ export abstract class Connection implements Transport {
 
   get pid(): number | undefined {
     return undefined;
+  }
+
+  /** The number of unanswered requests that may take a long time, if that is known. */
+  get workCount(): number {
+    return 0;
   }
 
   /** Returns facts about a failure that neither the error nor its HTTP status contains. */

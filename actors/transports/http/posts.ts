@@ -72,9 +72,9 @@ export class Posts {
     return this.#unanswered.size;
   }
 
-  /** Whether a request that may take a long time is unanswered. */
-  get isWorking(): boolean {
-    return [...this.#unanswered.values()].some(({ isWork }) => isWork);
+  /** The number of unanswered requests that may take a long time. */
+  get workCount(): number {
+    return [...this.#unanswered.values()].filter(({ isWork }) => isWork).length;
   }
 
   /** Throws a {@link NotSentError} if too many responses are in flight. */

@@ -20,7 +20,6 @@ import { Connection, type ConnectionSetup, type Seen } from '../connection/conne
 import { addressOf, describeError } from '../connection/failure.ts';
 import { isEventStream, isJson, tooLongAnswer } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
-import type { Liveness } from './liveness.ts';
 import { answeredBy, cancelledBy, type Post, Posts } from './posts.ts';
 import type { RemoteEndpoint } from './proxy-and-tls.ts';
 import { createNewsStream, readAnswer } from './streams.ts';
@@ -42,7 +41,6 @@ export class HttpTransport extends Connection {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #guarded;
-  readonly #liveness: Pick<Liveness, 'suspect' | 'heard'>;
   readonly #news;
   readonly #posts: Posts;
   #sessionId: string | undefined;
@@ -52,15 +50,10 @@ export class HttpTransport extends Connection {
   #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(
-    { url, headers, reach }: RemoteEndpoint,
-    setup: ConnectionSetup,
-    liveness: Pick<Liveness, 'suspect' | 'heard'>,
-  ) {
+  constructor({ url, headers, reach }: RemoteEndpoint, setup: ConnectionSetup) {
     super(setup);
     this.#url = url;
     this.#headers = sentHeaders(headers);
-    this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
     const { clock, authenticator } = setup;
     this.#guarded = createGuardedFetch(url, clock, { reach, authenticator });
@@ -74,9 +67,8 @@ export class HttpTransport extends Connection {
     });
   }
 
-  /** Whether a request that may take a long time is unanswered. */
-  get isBusy(): boolean {
-    return this.#posts.isWorking;
+  override get workCount(): number {
+    return this.#posts.workCount;
   }
 
   setProtocolVersion(version: string): void {
@@ -100,7 +92,7 @@ export class HttpTransport extends Connection {
     } catch (error) {
       if (post.id !== undefined) this.#settled(post.id);
       // Not a failure of the server.
-      if (error !== post.signal.reason) this.#onError(error as Error);
+      if (error !== post.signal.reason) this.#onError(error as Error, post.isWork || post.isAnswer);
       throw error;
     } finally {
       if (!post.isStreaming) this.#posts.end(post);
@@ -293,7 +285,6 @@ export class HttpTransport extends Connection {
 
   #receive(message: JSONRPCMessage): void {
     if (this.isOver) return;
-    this.#liveness.heard();
     const id = answeredBy(message);
     if (id !== undefined) this.#settled(id);
     this.stages.deliver(message, this.onmessage);
@@ -330,19 +321,20 @@ export class HttpTransport extends Connection {
     return answer !== undefined;
   }
 
-  #onError(error: Error): void {
+  #onError(error: Error, isHint: boolean): void {
     if (this.isOver) return;
     const seen = describeError(error, this.setup.secrets);
     // An error with a status is the response to a request, which reports it.
     if (seen.status === undefined) {
-      if (isOfNetwork(seen)) this.#suspect();
-      else this.remarkOnce(seen.message);
+      // A failed probe is reported by itself, and what it replaces is cancelled by a notification.
+      if (!isOfNetwork(seen)) this.remarkOnce(seen.message);
+      else if (isHint) this.#suspect();
     }
     this.onerror?.(error);
   }
 
   #suspect(): void {
-    if (!this.isOver) this.#liveness.suspect();
+    if (!this.isOver) this.setup.events.doubted();
   }
 }
 

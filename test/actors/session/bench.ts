@@ -132,6 +132,7 @@ function realActors() {
         },
         close: (how) => io.close(how),
         probe: () => io.probe(),
+        abandon: () => io.abandon(),
         publish: () => io.publish(),
         kill: () => io.kill(),
         dispose: () => io.dispose(),

@@ -27,6 +27,7 @@ function run(broken: Partial<SessionIo>) {
     list: async () => listed(),
     close: () => new Promise(() => {}),
     probe() {},
+    abandon() {},
     publish() {},
     kill() {},
     dispose,

@@ -56,10 +56,12 @@ const everyEvent: Choices = {
   'wire.sent': ['server/discover', 'initialize'].map((method) => ({ type: 'wire.sent', method })),
   'wire.ended': ends('wire.ended'),
   'wire.lost': ends('wire.lost'),
-  'wire.probed': (['alive', 'unknownMethod', 'none'] as const).map((answer) => ({
-    type: 'wire.probed',
-    answer,
-  })),
+  'wire.probed': [
+    { type: 'wire.probed', answer: 'alive' },
+    { type: 'wire.probed', answer: 'unknownMethod' },
+    { type: 'wire.probed', answer: 'none' },
+    { type: 'wire.probed', answer: 'none', failure: failure('rateLimited') },
+  ],
   'wire.impaired': [{ type: 'wire.impaired', reason: 'flooding', failure: gap }],
   'wire.recovered': [{ type: 'wire.recovered', reason: 'flooding' }],
   'list.settled': ({ children }) =>
@@ -101,6 +103,7 @@ const everyEvent: Choices = {
 
 const silent = {
   'wire.probed': [],
+  'wire.doubted': [],
   'server.woke': [],
   'policy.updated': [],
 } as const satisfies Choices;
@@ -115,6 +118,15 @@ const starts: Choices = {
   ...silent,
   'server.woke': (snapshot) =>
     isStarting(snapshot) ? [{ type: 'server.woke', spreadMs: 2_000 }] : [],
+  'wire.doubted': (snapshot) =>
+    snapshot.matches('loadingTools') ? [{ type: 'wire.doubted' }] : [],
+  'wire.probed': (snapshot) =>
+    snapshot.matches('loadingTools')
+      ? [
+          { type: 'wire.probed', answer: 'alive' },
+          { type: 'wire.probed', answer: 'none' },
+        ]
+      : [],
   'tools.changed': (snapshot) => (isStarting(snapshot) ? [{ type: 'tools.changed' }] : []),
   'session.list': [],
   'session.refresh': [],

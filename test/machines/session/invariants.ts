@@ -159,7 +159,10 @@ const probes = ({ effects }: Step): number =>
   effects.filter(({ params }) => fieldOf(fieldOf(params, 'event'), 'type') === 'wire.probe').length;
 
 const isChecking = (state: SessionSnapshot): boolean =>
-  (['looking', 'lookingAfterWaking'] as const).some((watch) => state.matches({ open: { watch } }));
+  state.matches({ loadingTools: 'suspecting' }) ||
+  (['looking', 'lookingAfterWaking', 'suspecting'] as const).some((watch) =>
+    state.matches({ open: { watch } }),
+  );
 
 const inert = createInertScope();
 const knownToEnd = new Map<string, boolean>();

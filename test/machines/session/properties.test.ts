@@ -52,6 +52,7 @@ const facts: readonly WireFact[] = [
   ended('sessionMissing', { drains: true }),
   { type: 'wire.probed', answer: 'alive' },
   { type: 'wire.probed', answer: 'none' },
+  { type: 'wire.doubted' },
   { type: 'tools.changed' },
   { type: 'resources.changed' },
   { type: 'prompts.changed' },

@@ -39,6 +39,7 @@ const nothing = {
   'wire.ended': 'ignored',
   'wire.lost': 'ignored',
   'wire.probed': 'ignored',
+  'wire.doubted': 'ignored',
   'tools.changed': 'ignored',
   'resources.changed': 'ignored',
   'prompts.changed': 'ignored',
@@ -72,7 +73,7 @@ const greeting = { ...opening, 'xstate.done.actor.connectClient': 'releasing' } 
 /** The process that left, or the address that refused, is expected to end. */
 const leavesFirst = { ...opening, 'wire.ended': 'noted' } as const;
 
-const loadingTools = { ...opening, 'wire.broke': 'broken' } as const;
+const loadingTools = { ...opening, 'wire.broke': 'broken', 'wire.probed': 'noted' } as const;
 
 /** The end has begun: nothing shortens or restarts its deadlines. */
 const ending = { ...nothing, 'xstate.error.actor.wire': 'noted' } as const;
@@ -95,7 +96,16 @@ const session: Readonly<Record<SessionState, Replies<SessionState | 'closed'>>> 
   'opening.greetingOld': greeting,
   'opening.fallingBack': leavesFirst,
   'opening.greetingOverSse': greeting,
-  'loadingTools.fresh': { ...loadingTools, 'tools.changed': 'loadingTools.outdated' },
+  'loadingTools.fresh': {
+    ...loadingTools,
+    'tools.changed': 'loadingTools.outdated',
+    'wire.doubted': 'loadingTools.suspecting',
+  },
+  'loadingTools.suspecting': {
+    ...loadingTools,
+    'tools.changed': 'loadingTools.outdated',
+    'wire.probed': 'loadingTools.fresh',
+  },
   'loadingTools.outdated': loadingTools,
   // Without its regions.
   open: {
@@ -134,7 +144,11 @@ const stays = {
 } as const;
 /** A new deadline counts from the next list on. */
 const refreshing = { ...stays, 'policy.updated': 'noted', 'session.refresh': 'noted' } as const;
-const woken = { ...stays, 'server.woke': 'watch.waking' } as const;
+const woken = {
+  ...stays,
+  'server.woke': 'watch.waking',
+  'wire.doubted': 'watch.suspecting',
+} as const;
 
 const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
   'tools.current': {
@@ -163,9 +177,14 @@ const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
   'watch.resting': { ...woken, 'policy.updated': 'watch.unwatched', 'wire.probed': 'noted' },
   // An answer leads through `unwatched`, which goes on to the next check.
   'watch.looking': { ...woken, 'wire.probed': 'watch.resting' },
-  'watch.waking': { ...stays, 'wire.probed': 'noted' },
+  'watch.waking': { ...woken, 'server.woke': 'ignored', 'wire.probed': 'noted' },
   'watch.lookingAfterWaking': { ...woken, 'wire.probed': 'watch.unwatched' },
   'watch.doubting': { ...woken, 'wire.probed': 'watch.unwatched' },
+  'watch.suspecting': {
+    ...woken,
+    'wire.doubted': 'ignored',
+    'wire.probed': 'watch.unwatched',
+  },
   'input.flowing': { ...stays, 'wire.paused': 'input.paused' },
   'input.paused': { ...stays, 'wire.resumed': 'input.flowing' },
   'news.quiet': { ...stays, 'resource.updated': 'news.gathering.unchanged' },
