@@ -101,9 +101,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     root,
     clock,
     book,
-    toolCountOf: (desired, generation) => catalogs.tools.countOf(desired, generation),
-    toolNotesOf: (desired, generation) => catalogs.tools.notesOf(desired, generation),
-    heldCountOf: (desired) => approvals.heldCount(desired),
+    offerOf: (desired, generation) => catalogs.tools.offerOf(desired, generation),
     isOverSse: (generation) => found.overSse.has(generation),
     stepFor: ({ name, state }) =>
       questions.stepFor(name) ?? stepForInput(state, values.inputAskedFor(name)),

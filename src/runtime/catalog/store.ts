@@ -6,6 +6,7 @@ import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+import type { HeldCount } from '../status/next-step.ts';
 
 /** Nothing is known of the server. */
 const unknownCatalog: Catalog = {
@@ -21,6 +22,8 @@ export interface CatalogsPorts extends SharedPorts {
     noteListed(owner: SessionOwner): void;
     /** Returns a server's tools that are neither shown nor called. */
     heldTools(desired: DesiredServer): ReadonlySet<string>;
+    /** Returns the number of the server's withheld definitions. */
+    heldCount(desired: DesiredServer): HeldCount;
     /** Returns other withheld definitions, by `pinKey`. */
     heldOffers(desired: DesiredServer): ReadonlySet<string>;
   };

@@ -17,6 +17,7 @@ import {
 } from '../../policies/tools/search.ts';
 import { needsTask, toolNotes } from '../../policies/tools/tool-notes.ts';
 import type { OfferingView } from '../status/board.ts';
+import type { OfferFacts } from '../status/server-view.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 /** One tool of one server, by the server's own name. */
@@ -59,8 +60,7 @@ export class ToolList {
       const offering = this.#ports.board().offering();
       const servers = offering.map((view) => this.#shown(view));
       for (const { status } of offering)
-        for (const note of this.notesOf(this.#ports.book.known(status.name), status.generation))
-          remarks.push([status.name, note]);
+        for (const note of status.toolNotes ?? []) remarks.push([status.name, note]);
       const kept = withinLimit(servers, remarks);
       const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
       this.#remark(remarks);
@@ -103,23 +103,21 @@ export class ToolList {
     return searchTools(this.#index, query, limit);
   }
 
-  countOf(desired: DesiredServer, generation: string): number {
-    const held = this.#ports.approvals.heldTools(desired);
-    return this.#wanted(desired, generation).filter(
-      (tool) => !held.has(tool.name) && !needsTask(tool),
-    ).length;
-  }
-
-  /** Describes which tools are withheld or shown cut, apart from those that wait for an approval. */
-  notesOf(desired: DesiredServer, generation: string): readonly string[] {
-    const { descriptionMaxLength } = desired.policy.catalog;
-    return toolNotes(this.#wanted(desired, generation), descriptionMaxLength);
-  }
-
-  /** Returns the tools that the settings do not hide. */
-  #wanted(desired: DesiredServer, generation: string): readonly ListedTool[] {
+  /**
+   * Returns what is shown and withheld of a server's lists. The notes describe which tools are withheld
+   * or shown cut, apart from those that wait for an approval.
+   */
+  offerOf(desired: DesiredServer, generation: string): OfferFacts {
+    const { approvals } = this.#ports;
+    const held = approvals.heldTools(desired);
     const { tools } = this.#store.get(desired.name, generation);
-    return tools.filter(({ name }) => passesFilter(desired.tools, name));
+    const wanted = tools.filter(({ name }) => passesFilter(desired.tools, name));
+    const shown = wanted.filter((tool) => !held.has(tool.name) && !needsTask(tool));
+    return {
+      toolCount: shown.length,
+      toolNotes: toolNotes(wanted, desired.policy.catalog.descriptionMaxLength),
+      heldCount: approvals.heldCount(desired),
+    };
   }
 
   /** Whether a tool is withheld, by any of its names, because it runs only as a task. */

@@ -1,6 +1,6 @@
 /**
  * Holds the current status of every server, derived from the charts' snapshots at each change. The
- * board itself only records the times of changes.
+ * board itself only records the times of changes, and what it last reported.
  */
 
 import { EventEmitter } from 'node:events';
@@ -13,64 +13,41 @@ import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { LiveServer } from '../../domain/plan.ts';
 import type { Verdict } from '../../domain/server-state.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
+import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
-import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { GroupedMap } from '../../policies/grouped-map.ts';
 import type { DesiredBook } from '../desired/book.ts';
-import type { HeldCount, RefusingLists } from './next-step.ts';
-
+import type { RefusingLists } from './next-step.ts';
 import {
-  callStatusOf,
-  circuitOf,
-  conditionOf,
-  type ServerSnapshot,
-  type Stamps,
-  statusOf,
-  successorStatusOf,
-} from './status-of.ts';
+  besideOf,
+  firstMarks,
+  isOffering,
+  type Marks,
+  markedBy,
+  type OfferFacts,
+  type OfferingView,
+  restingStatus,
+  type SeenActor,
+  type ServerView,
+  viewOf,
+} from './server-view.ts';
+import type { ServerSnapshot } from './status-of.ts';
 
 export type RootRef = ActorRefFrom<typeof troupeMachine>;
 export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
 export type { ServerRef } from '../../../machines/troupe/context.ts';
+export type { OfferingView, ServerView } from './server-view.ts';
 
+type RootContext = RootSnapshot['context'];
 type HandoverRef = ActorRefFrom<typeof handoverMachine>;
-
-/** A server's status and the facts that calls need. */
-export interface ServerView {
-  readonly status: ServerStatus;
-  /** The status that the gate uses: for a closing server, the state in which it will rest. */
-  readonly callStatus: ServerStatus;
-  readonly actorId: string;
-  readonly ref: ServerRef;
-  readonly session: number;
-  /**
-   * When an open circuit will be probed, or a probe's result is due, as wall time in milliseconds;
-   * 0 if it is closed.
-   */
-  readonly circuitUntilMs: number;
-  /** Whether the circuit currently counts failed calls, so that a success must be reported. */
-  readonly countsFailures: boolean;
-  /** Whether the server is leaving: it takes no calls and shows no tools. */
-  readonly leaving: boolean;
-}
-
-/** A server whose lists are shown. */
-export interface OfferingView extends ServerView {
-  readonly status: ServerStatus & { readonly catalog: Exclude<ServerStatus['catalog'], 'none'> };
-}
 
 export interface StatusBoardPorts {
   readonly root: RootRef;
   readonly clock: Clock;
   readonly book: DesiredBook;
-  /** Returns the number of the server's shown tools, for a catalog that is not `none`. */
-  readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
-  /** Describes which of the server's tools are withheld or shown cut, for such a catalog. */
-  readonly toolNotesOf: (desired: DesiredServer, generation: string) => readonly string[];
-  /** Returns the number of the server's withheld definitions. */
-  readonly heldCountOf: (desired: DesiredServer) => HeldCount;
+  /** Returns what is shown and withheld of a server's lists, for a catalog that is not `none`. */
+  readonly offerOf: (desired: DesiredServer, generation: string) => OfferFacts;
   /** Whether the server turned out to use SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
   /**
@@ -87,13 +64,7 @@ export interface StatusBoardPorts {
 interface Watched {
   readonly ref: ServerRef;
   readonly subscription: Subscription;
-  /** The last values of the dated parts of statuses, each with its wall time in milliseconds. */
-  readonly marks: Record<'condition' | 'wait' | 'circuit', Mark>;
-}
-
-interface Mark {
-  readonly value: string;
-  readonly sinceMs: number;
+  marks: Marks;
 }
 
 export class StatusBoard {
@@ -101,19 +72,17 @@ export class StatusBoard {
   readonly #watched = new Map<string, Watched>();
   readonly #views = new Map<string, ServerView>();
   readonly #offering = new Map<string, OfferingView>();
+  /** The views as they were last reported. */
+  readonly #reported = new Map<string, ServerView>();
   /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** When servers lost their chart, because it threw or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
-  /** The last reported view of servers whose new view is not reported yet. */
-  readonly #unreported = new Map<string, ServerView | undefined>();
-  /** Servers that changed while the root had newer settings or servers than this board. */
-  readonly #postponed = new Set<string>();
+  /** The root's context at its last report. */
+  #seen: Pick<RootContext, 'live' | 'settings'> = { live: GroupedMap.of(), settings: null };
+  #lists: RefusingLists = { hostAllowed: null };
   #isEnding = false;
   #isClosed = false;
-  #live: RootSnapshot['context']['live'] | undefined;
-  #settings: RootSnapshot['context']['settings'] = null;
-  #lists: RefusingLists = { hostAllowed: null };
 
   constructor(ports: StatusBoardPorts) {
     this.#ports = ports;
@@ -152,7 +121,7 @@ export class StatusBoard {
   /** Returns every server that is desired or still leaving, sorted by name. */
   statuses(): readonly ServerStatus[] {
     const seen = this.views().map(({ status }) => status);
-    const unseen = (this.#settings?.servers ?? [])
+    const unseen = (this.#ports.book.settings?.servers ?? [])
       .filter(({ name }) => !this.#views.has(name))
       .map((desired) => this.#restingStatus(desired));
     return [...seen, ...unseen].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -161,7 +130,7 @@ export class StatusBoard {
   status(name: string): ServerStatus | undefined {
     const view = this.#views.get(name);
     if (view !== undefined) return view.status;
-    const desired = serverNamed(this.#settings, name);
+    const desired = serverNamed(this.#ports.book.settings, name);
     return desired && this.#restingStatus(desired);
   }
 
@@ -182,10 +151,10 @@ export class StatusBoard {
     if (this.#offering.has(name)) this.refresh(name);
   }
 
-  /** Updates one server whose questions, inputs or withheld tools changed. */
+  /** Updates one server whose snapshot, questions, inputs or withheld tools changed. */
   refresh(name: string): void {
-    const actorId = this.#live?.get(name)?.actorId;
-    if (actorId !== undefined) this.#updateAndReport(name, actorId);
+    this.#update(name);
+    this.#report(name);
   }
 
   /** Shows every server as stopped, and notifies every watcher for the last time. */
@@ -193,76 +162,33 @@ export class StatusBoard {
     this.#isEnding = true;
     for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
     for (const name of [...this.#views.keys()]) this.#forget(name);
-    for (const name of [...this.#unreported.keys()]) this.#report(name);
+    for (const name of [...this.#reported.keys()]) this.#report(name);
     this.#ports.onToolsMayDiffer();
     this.#isClosed = true;
     for (const change of this.#changes.eventNames()) this.#changes.emit(change);
   }
 
-  #followRoot(snapshot: RootSnapshot): void {
-    const { live, settings, hostAllowed } = snapshot.context;
-    this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
-    if (
-      live === this.#live &&
-      settings === this.#settings &&
-      hostAllowed === this.#lists.hostAllowed
-    )
-      return;
-    const before = this.#live ?? GroupedMap.of();
-    this.#live = live;
+  #followRoot({ value, context }: RootSnapshot): void {
+    const { live, settings, hostAllowed } = context;
+    const before = this.#seen;
+    this.#isEnding ||= value === 'stopping' || value === 'stopped';
+    const mayRefuse = settings !== before.settings || hostAllowed !== this.#lists.hostAllowed;
+    if (live === before.live && !mayRefuse) return;
+    this.#seen = context;
     // Usually one of thousands of servers was added or removed, and the others are unchanged.
-    const changed = new Set([...live.changesSince(before), ...this.#postponed]);
-    this.#postponed.clear();
-    const mayRefuse = settings !== this.#settings || hostAllowed !== this.#lists.hostAllowed;
-    for (const name of this.#followSettings(settings)) changed.add(name);
-    if (mayRefuse && this.#followLists(snapshot.context))
+    const changed = new Set(live.changesSince(before.live));
+    for (const name of changed) this.#watchActors(name, before.live.get(name), context);
+    for (const name of editedNames(before.settings, settings)) changed.add(name);
+    if (mayRefuse && this.#followLists(context))
       for (const [name, { verdict }] of live) if (refusingVerdicts.has(verdict)) changed.add(name);
-    for (const name of changed) this.#follow(name, before.get(name), live.get(name), snapshot);
+    for (const name of changed) this.#update(name);
     // Only now, because a listener for one server may ask for all of them.
-    for (const name of [...this.#unreported.keys()]) this.#report(name);
+    for (const name of changed) this.#report(name);
     this.#ports.onToolsMayDiffer();
   }
 
-  /**
-   * Returns whether the root has a newer snapshot that it has not reported yet. Servers get a
-   * pass's orders before the root reports it; until then, statuses would use outdated settings and
-   * roles.
-   */
-  #isBehind(): boolean {
-    const { live, settings } = this.#ports.root.getSnapshot().context;
-    return live !== this.#live || settings !== this.#settings;
-  }
-
-  /** Follows one server of the root, which may be new, changed or gone. */
-  #follow(
-    name: string,
-    before: LiveServer | undefined,
-    now: LiveServer | undefined,
-    { context }: RootSnapshot,
-  ): void {
-    if (before !== undefined && before !== now) this.#unwatchOthers(before, now);
-    if (now === undefined) {
-      if (this.#views.has(name)) this.#forget(name);
-      return;
-    }
-    for (const { actorId } of actorsOf(now))
-      this.#watchActor(name, actorId, context.actors.get(actorId));
-    this.#update(name, now.actorId);
-  }
-
-  /** Returns the servers whose views show other settings than the new ones. */
-  #followSettings(settings: RootSnapshot['context']['settings']): readonly string[] {
-    const before = this.#settings;
-    if (settings === before) return [];
-    this.#settings = settings;
-    return (settings?.servers ?? [])
-      .filter((server, place) => server !== before?.servers[place])
-      .filter((server) => server !== serverNamed(before, server.name))
-      .map(({ name }) => name);
-  }
-
   /** Returns true if lists that may refuse a server, or their sources, changed. */
-  #followLists({ settings, launchBound, hostAllowed }: RootSnapshot['context']): boolean {
+  #followLists({ settings, launchBound, hostAllowed }: RootContext): boolean {
     const { limits, budget } = settings ?? {};
     const lists: RefusingLists = {
       hostAllowed,
@@ -273,36 +199,36 @@ export class StatusBoard {
     return true;
   }
 
+  /** Watches the actors of one server of the root, which may be new, changed or gone. */
+  #watchActors(
+    name: string,
+    before: LiveServer | undefined,
+    { live, actors }: Pick<RootContext, 'live' | 'actors'>,
+  ): void {
+    const idsOf = (server: LiveServer | undefined): readonly string[] =>
+      server === undefined ? [] : actorsOf(server).map(({ actorId }) => actorId);
+    const present = idsOf(live.get(name));
+    for (const actorId of idsOf(before)) if (!present.includes(actorId)) this.#unwatch(actorId);
+    for (const actorId of present) this.#watchActor(name, actorId, actors.get(actorId));
+  }
+
   #watchActor(name: string, actorId: string, ref: ServerRef | undefined): void {
     if (ref === undefined || this.#watched.get(actorId)?.ref === ref) return;
     this.#unwatch(actorId);
-    const nowMs = this.#ports.clock.wallNow();
-    this.#watched.set(actorId, {
-      ref,
-      subscription: ref.subscribe({
-        next: (snapshot) => {
-          const present = this.#live?.get(name)?.actorId ?? actorId;
-          // In the same turn, the root forgets it, and it is reported as stopped.
-          if (this.#isEnding && snapshot.status === 'done') {
-            if (present === actorId) this.#ports.onSnapshot(name, ref, snapshot);
-          } else if (this.#isBehind()) this.#postponed.add(name);
-          else this.#updateAndReport(name, present);
-        },
-        // The root gets the error and reclaims everything.
-        error: () => {},
-      }),
-      marks: {
-        condition: { value: 'queued undefined', sinceMs: nowMs },
-        wait: { value: '', sinceMs: nowMs },
-        circuit: { value: 'closed', sinceMs: nowMs },
+    const subscription = ref.subscribe({
+      next: (snapshot) => {
+        const { live } = this.#ports.root.getSnapshot().context;
+        // The root has just changed this server, and reports its step once all orders are obeyed.
+        if (live.get(name) !== this.#seen.live.get(name)) return;
+        if (!this.#isEnding || snapshot.status !== 'done') this.refresh(name);
+        // In the same turn, the root forgets it, and it is reported as stopped.
+        else if (live.get(name)?.actorId === actorId) this.#ports.onSnapshot(name, ref, snapshot);
       },
+      // The root gets the error and reclaims everything.
+      error: () => {},
     });
-  }
-
-  #unwatchOthers(before: LiveServer, now: LiveServer | undefined): void {
-    const present = now === undefined ? [] : actorsOf(now).map(({ actorId }) => actorId);
-    for (const { actorId } of actorsOf(before))
-      if (!present.includes(actorId)) this.#unwatch(actorId);
+    const marks = firstMarks(this.#ports.clock.wallNow());
+    this.#watched.set(actorId, { ref, subscription, marks });
   }
 
   #unwatch(actorId: string): void {
@@ -311,109 +237,74 @@ export class StatusBoard {
   }
 
   #forget(name: string): void {
-    this.#noteUnreported(name);
-    this.#views.delete(name);
+    if (!this.#views.delete(name)) return;
     this.#offering.delete(name);
-    if (serverNamed(this.#settings, name) !== undefined)
+    if (serverNamed(this.#ports.book.settings, name) !== undefined)
       this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
   }
 
-  #updateAndReport(name: string, actorId: string): void {
-    this.#update(name, actorId);
-    this.#report(name);
-  }
-
-  #update(name: string, actorId: string): void {
-    const watched = this.#watched.get(actorId);
+  #update(name: string): void {
+    const server = this.#ports.root.getSnapshot().context.live.get(name);
+    if (server === undefined) return this.#forget(name);
     const desired = this.#ports.book.of(name);
-    const server = this.#live?.get(name);
-    if (watched === undefined || desired === undefined || server?.actorId !== actorId) return;
-    const snapshot = watched.ref.getSnapshot();
+    const actor = this.#actorSeen(server.actorId);
     // A broken chart keeps its last good status until the root replaces it.
-    if (snapshot.status === 'error') return;
-    this.#stamp(watched, snapshot);
-    this.#ports.onSnapshot(name, watched.ref, snapshot);
-    this.#noteUnreported(name);
+    if (desired === undefined || actor === undefined || actor.snapshot.status === 'error') return;
+    this.#ports.onSnapshot(name, actor.ref, actor.snapshot);
     this.#restingSinceMs.delete(name);
-    const view = this.#viewOf(watched, snapshot, desired, server);
+    const view = this.#viewOf(actor, desired, server);
     this.#views.set(name, view);
     if (isOffering(view)) this.#offering.set(name, view);
     else this.#offering.delete(name);
   }
 
-  #viewOf(
-    { ref, marks }: Watched,
-    snapshot: ServerSnapshot,
-    desired: DesiredServer,
-    server: LiveServer,
-  ): ServerView {
-    const { actorId } = server;
-    const leaving = server.leaving !== false;
-    const { context, value } = snapshot;
-    const isShown = value.catalog !== 'none' && !leaving;
-    const count = isShown ? this.#ports.toolCountOf(desired, context.generation) : 0;
-    const heldCount = isShown ? this.#ports.heldCountOf(desired) : undefined;
-    const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
-    const toolNotes = isShown ? this.#ports.toolNotesOf(desired, context.generation) : [];
-    const more = { transport, lists: this.#lists, heldCount, toolNotes };
-    const seen = statusOf(snapshot, desired, stampsOf(marks), count, more);
-    const action = seen.action ?? this.#ports.stepFor(seen);
-    const beside = this.#besideOf(server, desired);
-    const status = deepFreeze({ ...seen, ...defined({ action }), ...beside });
-    return {
-      status,
-      callStatus: callStatusOf(status, snapshot, desired, this.#lists),
-      actorId,
-      ref,
-      session: context.session,
-      circuitUntilMs: circuitUntil(value.circuit, marks.circuit.sinceMs, context),
-      countsFailures: context.circuit.failedCalls > 0 || value.circuit !== 'closed',
-      leaving,
-    };
+  /** Returns an actor's snapshot, dated by what differs from the one before. */
+  #actorSeen(actorId: string): SeenActor | undefined {
+    const watched = this.#watched.get(actorId);
+    if (watched === undefined) return undefined;
+    const snapshot = watched.ref.getSnapshot();
+    if (snapshot.status !== 'error')
+      watched.marks = markedBy(snapshot, watched.marks, this.#ports.clock.wallNow());
+    return { ref: watched.ref, snapshot, marks: watched.marks };
   }
 
-  /** Returns status fields for the other generation during a handover. */
-  #besideOf(
-    { beside }: LiveServer,
-    desired: DesiredServer,
-  ): Pick<ServerStatus, 'successor' | 'predecessor'> {
-    const other = beside && this.#watched.get(beside.actorId);
-    if (other === undefined) return {};
+  #viewOf(actor: SeenActor, desired: DesiredServer, server: LiveServer): ServerView {
+    const { offerOf, isOverSse, stepFor } = this.#ports;
+    const { context, value } = actor.snapshot;
+    const { generation } = context;
+    const isShown = value.catalog !== 'none' && server.leaving === false;
+    const other = server.beside && this.#actorSeen(server.beside.actorId);
+    return viewOf(actor, {
+      desired,
+      server,
+      stepFor,
+      lists: this.#lists,
+      transport: isOverSse(generation) ? 'sse' : context.transport,
+      ...(isShown ? offerOf(desired, generation) : { toolCount: 0 }),
+      beside: other === undefined ? {} : besideOf(this.#handoverOf(desired.name), other, desired),
+    });
+  }
+
+  /** Returns the state of a server's handover; a broken one no longer says which of the two is which. */
+  #handoverOf(name: string) {
     const { children } = this.#ports.root.getSnapshot();
-    const ref = children[handoverIdOf(desired.name)] as HandoverRef | undefined;
-    const handover = ref?.getSnapshot();
-    const snapshot = other.ref.getSnapshot();
-    // A broken handover no longer says which of the two it is.
-    switch (handover?.status === 'active' ? handover.value : undefined) {
-      case 'succeeding':
-        this.#stamp(other, snapshot);
-        return { successor: successorStatusOf(snapshot, desired, stampsOf(other.marks)) };
-      case 'relieving': {
-        const { generation, peer } = snapshot.context;
-        const { pid } = peer;
-        return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
-      }
-      default:
-        return {};
-    }
-  }
-
-  #noteUnreported(name: string): void {
-    if (!this.#unreported.has(name)) this.#unreported.set(name, this.#views.get(name));
+    const handover = (children[handoverIdOf(name)] as HandoverRef | undefined)?.getSnapshot();
+    return handover?.status === 'active' ? handover.value : undefined;
   }
 
   /** Reports each change once. A change that a listener causes is reported before the remaining ones. */
   #report(name: string): void {
-    if (!this.#unreported.has(name)) return;
-    const before = this.#unreported.get(name);
-    this.#unreported.delete(name);
+    const before = this.#reported.get(name);
     const now = this.#views.get(name);
+    if (now === before) return;
     if (now === undefined) {
-      const desired = serverNamed(this.#settings, name);
+      this.#reported.delete(name);
+      const desired = serverNamed(this.#ports.book.settings, name);
       if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
       this.#notify(name);
       return;
     }
+    this.#reported.set(name, now);
     const isSameStatus = equalTyped(before?.status, now.status);
     const hasLeft = before?.leaving !== now.leaving;
     if (isSameStatus && !hasLeft && equalTyped(before?.callStatus, now.callStatus)) return;
@@ -422,73 +313,26 @@ export class StatusBoard {
     this.#notify(name);
   }
 
-  #stamp({ marks }: Watched, snapshot: ServerSnapshot): void {
-    const nowMs = this.#ports.clock.wallNow();
-    const { state, reason } = conditionOf(snapshot);
-    const { session, delayMs } = snapshot.context;
-    const present = {
-      condition: `${state} ${reason}`,
-      wait: state === 'backingOff' ? `${session} ${delayMs}` : '',
-      circuit: circuitOf(snapshot),
-    };
-    for (const key of ['condition', 'wait', 'circuit'] as const)
-      if (marks[key].value !== present[key]) marks[key] = { value: present[key], sinceMs: nowMs };
-  }
-
   #notify(name: string): void {
     this.#changes.emit(`of ${name}`);
     this.#changes.emit('any');
   }
 
-  /** Returns the status of a server that currently has no chart. */
   #restingStatus(desired: DesiredServer): ServerStatus {
+    const nowMs = this.#ports.clock.wallNow();
     const lostAtMs = this.#restingSinceMs.get(desired.name);
-    const unseenCondition = lostAtMs === undefined ? newCondition : brokenCondition;
-    return {
-      name: desired.name,
-      ...(this.#isEnding ? { state: 'stopped' } : unseenCondition),
-      catalog: 'none',
-      circuit: 'closed',
-      since: new Date(lostAtMs ?? this.#ports.clock.wallNow()).toISOString(),
-      generation: desired.generation,
-      restarts: 0,
-      tools: 0,
-      transport: desired.transport,
-      source: desired.source,
-    };
+    return restingStatus(desired, { isEnding: this.#isEnding, lostAtMs, nowMs });
   }
-}
-
-function isOffering(view: ServerView): view is OfferingView {
-  return !view.leaving && view.status.catalog !== 'none';
 }
 
 /** Decisions whose next step names a list. */
 const refusingVerdicts: ReadonlySet<Verdict> = new Set(['excluded', 'notAllowed', 'overBudget']);
 
-function stampsOf({ condition, wait }: Watched['marks']): Stamps {
-  return { sinceMs: condition.sinceMs, waitingSinceMs: wait.sinceMs };
+/** Returns the servers with other settings than before. */
+function editedNames(before: Settings | null, now: Settings | null): readonly string[] {
+  if (now === before || now === null) return [];
+  return now.servers
+    .filter((server, place) => server !== before?.servers[place])
+    .filter((server) => server !== serverNamed(before, server.name))
+    .map(({ name }) => name);
 }
-
-function circuitUntil(
-  circuit: ServerSnapshot['value']['circuit'],
-  sinceMs: number,
-  { circuit: { cooldownMs }, policy }: ServerSnapshot['context'],
-): number {
-  if (circuit === 'open') return sinceMs + cooldownMs;
-  return circuit === 'halfOpen' ? sinceMs + policy.breaker.probeTimeoutMs : 0;
-}
-
-// The next pass creates the chart and decides about admission.
-const newCondition = { state: 'queued' } as const satisfies Partial<ServerStatus>;
-
-// The chart threw, which is our bug; the root replaces it within a second.
-const brokenCondition = {
-  state: 'backingOff',
-  reason: 'retrying',
-  lastError: {
-    code: 'INTERNAL',
-    kind: 'unknown',
-    message: 'The chart of this server broke; it is being replaced. Please report it.',
-  },
-} as const satisfies Partial<ServerStatus>;

@@ -33,7 +33,7 @@ export interface Stamps {
 const noneHeld: HeldCount = { tools: 0, offers: 0 };
 
 /** Facts of a status that its snapshot does not contain. */
-interface MoreFacts {
+export interface MoreFacts {
   /** The transport. Default: the one in the settings. */
   readonly transport?: TransportKind;
   readonly lists?: RefusingLists;
