@@ -3,10 +3,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { rename } from 'node:fs/promises';
-import { z } from 'zod';
 import { codeOf, readPlain } from './file-system.ts';
 
-export type UntrustedFile =
+type UntrustedFile =
   /** The file's content is damaged, so the file must be set aside. */
   | { readonly damage: string }
   /**
@@ -35,34 +34,6 @@ export async function readPrivate(
       return { refusal: 'is a link; move it away', isExposed: true };
     return { refusal: `cannot be read (${code}); let this user read it` };
   }
-}
-
-/**
- * Reads a JSON file with a `version`; `value` is absent if the file does not exist. Never rejects.
- */
-export async function readPrivateJson<Value>(
-  file: string,
-  {
-    maxBytes,
-    version,
-    schema,
-  }: { readonly maxBytes: number; readonly version: number; readonly schema: z.ZodType<Value> },
-): Promise<UntrustedFile | { readonly value?: Value }> {
-  const reading = await readPrivate(file, maxBytes);
-  if ('damage' in reading || 'refusal' in reading) return reading;
-  if (reading.content === undefined) return {};
-  let content: unknown;
-  try {
-    content = JSON.parse(reading.content);
-  } catch {
-    return { damage: 'it is not JSON' };
-  }
-  const written = z.object({ version: z.int() }).safeParse(content);
-  if (written.success && written.data.version > version) {
-    return { refusal: 'was written by a newer version; use that one, or move the file away' };
-  }
-  const { success, data } = schema.safeParse(content);
-  return success ? { value: data } : { damage: 'its content is not in the expected form' };
 }
 
 /** Renames a damaged file and returns its new path. */

@@ -16,16 +16,11 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, lstat, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import {
-  codeOf,
-  draftSuffix,
-  makeFolders,
-  replaceWhole,
-  syncFolder,
-} from '../files/file-system.ts';
-import { readPrivateJson, setAside } from '../files/private-file.ts';
+import { codeOf, draftSuffix, makeFolders, syncFolder } from '../files/file-system.ts';
+import { setAside } from '../files/private-file.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import {
   type CredentialRecord,
@@ -39,6 +34,8 @@ import {
   recordVersion,
 } from './credentials-record.ts';
 import { type LockLimits, withFileLock } from './file-lock.ts';
+import { contentIn, type RecordReading, readRecord, writeRecord } from './record-file.ts';
+import { StoreProblems } from './store-problems.ts';
 
 export interface CredentialFilesPorts {
   readonly stateDir: string;
@@ -65,55 +62,42 @@ export function createCredentialFiles(ports: CredentialFilesPorts): CredentialRe
   return new Files(ports);
 }
 
-type Reading =
-  | { readonly record: CredentialRecord | undefined }
-  /** Must be set aside. */
-  | { readonly fault: string }
-  /** May be intact. */
-  | { readonly refusal: string };
-
 class Files implements CredentialRecords {
   readonly #folder: string;
   readonly #ports: CredentialFilesPorts;
-  /** By key. */
-  readonly #problems = new Map<string, Problem>();
-  /** Files that were set aside in this run. */
-  #notes: readonly Problem[] = [];
+  readonly #problems: StoreProblems;
+  /** How many files were set aside in this run. */
+  #asideCount = 0;
 
   constructor(ports: CredentialFilesPorts) {
     this.#ports = ports;
     this.#folder = path.join(ports.stateDir, 'credentials');
+    this.#problems = new StoreProblems(ports.onProblems);
   }
 
   async read(key: string): Promise<CredentialRecord | undefined> {
-    const reading = await readRecord(this.#fileOf(key), key);
-    if ('record' in reading) return reading.record;
-    if ('refusal' in reading) throw this.#refused(key, reading.refusal);
+    const reading = await readCredential(this.#fileOf(key), key);
+    if (reading.found === 'refused') throw this.#refused(key, reading.why);
     // Another process may be replacing the file.
-    return this.locked(key, 'save', () => this.readLocked(key));
+    if (reading.found === 'damaged') return this.locked(key, 'save', () => this.readLocked(key));
+    return contentIn(reading);
   }
 
   async generationOf(key: string): Promise<number | undefined> {
-    const reading = await readRecord(this.#fileOf(key), key);
-    return 'record' in reading ? reading.record?.generation : undefined;
+    return contentIn(await readCredential(this.#fileOf(key), key))?.generation;
   }
 
   async readLocked(key: string): Promise<CredentialRecord | undefined> {
     const file = this.#fileOf(key);
-    const reading = await readRecord(file, key);
-    if ('refusal' in reading) throw this.#refused(key, reading.refusal);
-    if ('fault' in reading) await this.#setAside(file, reading.fault);
-    const current = 'record' in reading ? reading.record : undefined;
-    return this.#adopted(key, current);
+    const reading = await readCredential(file, key);
+    if (reading.found === 'refused') throw this.#refused(key, reading.why);
+    if (reading.found === 'damaged') await this.#setAside(file, reading.why);
+    return this.#adopted(key, contentIn(reading));
   }
 
   async write(key: string, record: CredentialRecord): Promise<void> {
-    const text = `${JSON.stringify(record)}\n`;
-    if (Buffer.byteLength(text) > maxRecordBytes)
-      throw new CredentialStoreError('EFBIG', 'the login is larger than 256 KB');
     try {
-      await replaceWhole(this.#fileOf(key), text);
-      await syncFolder(this.#folder);
+      await writeRecord(this.#fileOf(key), `${JSON.stringify(record)}\n`, form.maxBytes);
     } catch (error) {
       throw this.#unwritable(error);
     }
@@ -170,10 +154,7 @@ class Files implements CredentialRecords {
   }
 
   report(key: string, message: string | undefined): void {
-    if (this.#problems.get(key)?.message === message) return;
-    if (message === undefined) this.#problems.delete(key);
-    else this.#problems.set(key, { file: this.#fileOf(key), message });
-    this.#reportAll();
+    this.#problems.set(key, this.#fileOf(key), message);
   }
 
   #fileOf(key: string): string {
@@ -188,7 +169,10 @@ class Files implements CredentialRecords {
 
   #unwritable(error: unknown): CredentialStoreError {
     const code = codeOf(error);
-    const message = `logins cannot be saved in ${this.#folder} (${code}); make room or let this user write there`;
+    const message =
+      code === 'EFBIG'
+        ? 'the login is larger than 256 KB'
+        : `logins cannot be saved in ${this.#folder} (${code}); make room or let this user write there`;
     return new CredentialStoreError(code, message);
   }
 
@@ -203,8 +187,8 @@ class Files implements CredentialRecords {
     const found = await lstat(aside).catch(() => undefined);
     if (found?.isFile() === true) await chmod(aside, 0o600).catch(() => undefined);
     const message = `a stored login ${fault} and is set aside here; log in again and delete this file`;
-    this.#notes = [...this.#notes, { file: aside, message }].slice(-maxNotes);
-    this.#reportAll();
+    this.#problems.set(`aside ${this.#asideCount % maxNotes}`, aside, message);
+    this.#asideCount += 1;
   }
 
   /** Completes the save of a process that was killed, and removes drafts that are incomplete. */
@@ -217,8 +201,7 @@ class Files implements CredentialRecords {
     for (const name of names) {
       if (!name.startsWith(`${key}${suffix}.`) || !name.endsWith(draftSuffix)) continue;
       const draft = path.join(this.#folder, name);
-      const reading = await readRecord(draft, key);
-      const record = 'record' in reading ? reading.record : undefined;
+      const record = contentIn(await readCredential(draft, key));
       if (record === undefined || record.generation <= (latest?.generation ?? 0)) {
         await rm(draft, { force: true }).catch(() => undefined);
         continue;
@@ -233,34 +216,27 @@ class Files implements CredentialRecords {
     }
     return latest;
   }
-
-  #reportAll(): void {
-    this.#ports.onProblems([...this.#problems.values(), ...this.#notes]);
-  }
 }
 
-async function readRecord(file: string, key: string): Promise<Reading> {
-  const reading = await readPrivateJson(file, {
-    maxBytes: maxRecordBytes,
-    version: recordVersion,
-    schema: recordSchema,
-  });
-  if ('refusal' in reading) {
-    const { refusal, isExposed } = reading;
+const form = {
+  maxBytes: maxRecordBytes,
+  version: recordVersion,
+  schema: recordSchema as z.ZodType<CredentialRecord>,
+};
+
+/** Reads a record. One that another user may have read or written is as good as damaged. */
+async function readCredential(file: string, key: string): Promise<RecordReading<CredentialRecord>> {
+  const reading = await readRecord(file, form);
+  if (reading.found === 'damaged') return { ...reading, why: `was damaged (${reading.why})` };
+  if (reading.found === 'refused' && reading.isExposed === true) {
     // The remedies after the semicolon are for files that stay where they are.
-    return isExposed === true ? { fault: `was not private (it ${whyOf(refusal)})` } : { refusal };
+    const [why = ''] = reading.why.split(';', 1);
+    return { found: 'damaged', why: `was not private (it ${why})` };
   }
-  if ('damage' in reading) return { fault: `was damaged (${reading.damage})` };
-  const record = reading.value as CredentialRecord | undefined;
-  const id = record?.content?.head.id;
+  const id = contentIn(reading)?.content?.head.id;
+  if (id === undefined || credentialKey(id) === key) return reading;
   // A copy under another name would send its token to another server.
-  if (id !== undefined && credentialKey(id) !== key)
-    return { fault: 'was damaged (it belongs to another server or account)' };
-  return { record };
-}
-
-function whyOf(refusal: string): string {
-  return refusal.split(';', 1)[0] ?? refusal;
+  return { found: 'damaged', why: 'was damaged (it belongs to another server or account)' };
 }
 
 async function makePrivate(folder: string): Promise<void> {

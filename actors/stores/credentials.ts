@@ -102,7 +102,7 @@ class Store implements CredentialStore {
   readonly #sealer: Sealer | undefined;
   readonly #listeners = new Set<(key: string) => void>();
   /** Changes in this process, by key: the last one that waits or works. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Map<string, Promise<boolean>>();
   /** The generations that listeners know. */
   readonly #known = new Map<string, number>();
   /** Credentials that could not be read because the keychain did not answer. */
@@ -112,8 +112,8 @@ class Store implements CredentialStore {
   readonly #saving = new Set<Promise<unknown>>();
   /** The stored keys, while they are being listed. */
   #listing: Promise<ReadonlySet<string> | undefined> | undefined;
-  #hasScanWaiting = false;
-  #hasScanned = false;
+  /** The listing that will find the next change. */
+  #nextScan: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
 
   constructor(ports: CredentialStorePorts) {
@@ -199,13 +199,13 @@ class Store implements CredentialStore {
     const own = (key: string): void => listener(key);
     this.#listeners.add(own);
     if (this.#unwatch === undefined) {
-      const unwatchRecords = this.#records.watch(() => this.#scanSoon());
+      const unwatchRecords = this.#records.watch(() => this.#scanSoon(false));
       const unwatchHost = this.#ports.host?.listen?.((key) => void this.#compareWithHost(key));
       this.#unwatch = () => {
         unwatchRecords();
         unwatchHost?.();
       };
-      this.#scanSoon();
+      this.#scanSoon(true);
     }
     return () => {
       this.#listeners.delete(own);
@@ -224,33 +224,22 @@ class Store implements CredentialStore {
   #stopWatching(): void {
     this.#unwatch?.();
     this.#unwatch = undefined;
-    this.#hasScanned = false;
   }
 
   /** Runs one change of a credential at a time. */
-  async #inTurn<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    let isTooLate = false;
-    let hasBegun = (): void => {};
-    const begun = new Promise<true>((resolve) => {
-      hasBegun = () => resolve(true);
-    });
-    const turn = before.then(() => {
-      hasBegun();
-      if (!isTooLate) return work();
+  #inTurn<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#turns.get(key) ?? Promise.resolve(true);
+    const turn = withinTime(this.#ports.clock, turnPatienceMs, before).then((isMine) => {
+      if (isMine === true) return work();
       throw new CredentialStoreError('ELOCKED', 'this login is being changed; try again');
     });
-    const settled = turn.then(
-      () => undefined,
-      () => undefined,
-    );
+    // One that gave up leaves the next to wait for those before both.
+    const settled = Promise.allSettled([before, turn]).then(() => true);
     this.#turns.set(key, settled);
     void settled.then(() => {
       if (this.#turns.get(key) === settled) this.#turns.delete(key);
     });
-    if ((await withinTime(this.#ports.clock, turnPatienceMs, begun)) === true) return turn;
-    isTooLate = true;
-    throw new CredentialStoreError('ELOCKED', 'this login is being changed; try again');
+    return turn;
   }
 
   /** Waits for the work, but not longer than others can wait. */
@@ -354,17 +343,14 @@ class Store implements CredentialStore {
     return done;
   }
 
-  #scanSoon(): void {
-    if (this.#hasScanWaiting) return;
-    this.#hasScanWaiting = true;
-    void this.#alone(async () => {
-      this.#hasScanWaiting = false;
-      const isFirst = !this.#hasScanned;
+  /** @param isStart - whether a credential that has not been read here yet is no news */
+  #scanSoon(isStart: boolean): void {
+    this.#nextScan ??= this.#alone(async () => {
+      this.#nextScan = undefined;
       for (const key of await this.#records.keys()) {
         const generation = await this.#records.generationOf(key);
-        if (generation !== undefined) this.#compare(key, generation, isFirst);
+        if (generation !== undefined) this.#compare(key, generation, isStart);
       }
-      this.#hasScanned = true;
     }).catch(() => undefined);
   }
 
@@ -374,7 +360,6 @@ class Store implements CredentialStore {
     this.#compare(key, Math.max(stored, await this.#secrets.generationApart(key)), false);
   }
 
-  /** @param isStart - whether a credential that has not been read here yet is no news */
   #compare(key: string, generation: number, isStart: boolean): void {
     const known = this.#known.get(key);
     this.#known.set(key, generation);

@@ -12,7 +12,8 @@ export class StoreProblems {
 
   /** Replaces what is wrong; without a message, nothing is. Reports all problems if one changes. */
   set(about: string, file: string, message?: string): void {
-    if (this.#problems.get(about)?.message === message) return;
+    const before = this.#problems.get(about);
+    if (before?.message === message && (message === undefined || before?.file === file)) return;
     if (message === undefined) this.#problems.delete(about);
     else this.#problems.set(about, { file, message });
     this.#report([...this.#problems.values()]);
