@@ -58,7 +58,6 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     listeners.emit('settings.invalid', { problems: list }),
   );
   const book = new DesiredBook();
-  const progress = new TroupeProgress(clock, startedAt, () => board, book);
   const budget = new BudgetWatch((list) => problems.set('budget', list));
   const records = new ServerRecords(parts, listeners);
   const policy = hostPolicy(options.policy);
@@ -67,6 +66,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const { projectRoot, docker } = settingsPorts;
   const servers = options.servers ?? {};
   const late = { book, root: () => root, board: () => board };
+  const progress = new TroupeProgress(clock, startedAt, late);
   const shared: SharedPorts = { parts, projectRoot, problems, listeners, records, ...late };
   const approvals: Approvals = new Approvals({ ...shared, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);

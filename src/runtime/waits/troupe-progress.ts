@@ -11,15 +11,22 @@ import type { ServerPolicy } from '../../domain/policy.ts';
 import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
 import type { DesiredBook } from '../desired/book.ts';
 import { troupeStateOf } from '../root-actor.ts';
-import type { RootSnapshot, StatusBoard } from '../status/board.ts';
+import type { RootRef, RootSnapshot, StatusBoard } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';
+
+interface ProgressSources {
+  readonly book: DesiredBook;
+  readonly root: () => RootRef;
+  readonly board: () => StatusBoard;
+}
 
 export class TroupeProgress {
   readonly #clock: Clock;
   readonly #board: () => StatusBoard;
   readonly #book: DesiredBook;
-  #state: TroupeState = 'starting';
-  #sinceMs: number;
+  readonly #root: () => RootRef;
+  /** Wall time at which each state was entered; the troupe never returns to one. */
+  readonly #enteredAt = new Map<TroupeState, number>();
   #firstPassAt: number | null = null;
   #wokenAt: number | null = null;
   #lastReconcile: TroupeStatus['lastReconcile'];
@@ -32,11 +39,13 @@ export class TroupeProgress {
   readonly ready: Promise<StartReport>;
 
   /** @param startedAt - monotonic time in milliseconds from which `ready()` counts its duration */
-  constructor(clock: Clock, startedAt: number, board: () => StatusBoard, book: DesiredBook) {
+  constructor(clock: Clock, startedAt: number, late: ProgressSources) {
+    const { board } = late;
     this.#clock = clock;
     this.#board = board;
-    this.#book = book;
-    this.#sinceMs = clock.wallNow();
+    this.#root = late.root;
+    this.#book = late.book;
+    this.#enteredAt.set('starting', clock.wallNow());
     this.ready = new Promise((settle) => {
       this.#settleReady = () => {
         this.#settleReady = undefined;
@@ -46,18 +55,20 @@ export class TroupeProgress {
   }
 
   get state(): TroupeState {
-    return this.#state;
+    const snapshot = this.#root().getSnapshot();
+    // A root that broke has stopped everything.
+    return snapshot.status === 'active' ? troupeStateOf(snapshot) : 'stopped';
   }
 
   isOver(): boolean {
-    return this.#state === 'stopped';
+    return this.state === 'stopped';
   }
 
   /**
    * Whether the settings have been read, or never will be. Until then, server names are unknown.
    */
   hasReadSettings(): boolean {
-    return this.#firstPassAt !== null || this.#state !== 'starting';
+    return this.#firstPassAt !== null || this.state !== 'starting';
   }
 
   /**
@@ -68,9 +79,10 @@ export class TroupeProgress {
   }
 
   status(): Pick<TroupeStatus, 'since' | 'state' | 'lastReconcile'> {
+    const { state } = this;
     return {
-      since: new Date(this.#sinceMs).toISOString(),
-      state: this.#state,
+      since: new Date(this.#enteredAt.get(state) ?? this.#clock.wallNow()).toISOString(),
+      state,
       ...defined({ lastReconcile: this.#lastReconcile }),
     };
   }
@@ -98,12 +110,12 @@ export class TroupeProgress {
   noteSnapshot(snapshot: RootSnapshot): void {
     // A pass before the settings have been read does not count.
     if (snapshot.context.settings !== null) this.#firstPassAt ??= this.#clock.now();
-    this.#enter(troupeStateOf(snapshot));
+    this.#stamp();
   }
 
   /** Records that the troupe has ended; also resolves {@link ready}. */
   noteEnd(): void {
-    this.#enter('stopped');
+    this.#stamp();
     this.#settleReady?.();
   }
 
@@ -111,9 +123,9 @@ export class TroupeProgress {
   checkReady(): void {
     if (this.#settleReady === undefined) return;
     // Even without a first pass: settings that cannot be read must not keep a host waiting.
-    const isGatePassed = this.#state !== 'starting';
+    const isGatePassed = this.state !== 'starting';
     const isAllSettled = this.#firstPassAt !== null && this.#areSettled(this.#awaited, isAwaited);
-    const isHeldUp = this.#state === 'running' && !this.#areSettled(this.#blocking, isBlocking);
+    const isHeldUp = this.state === 'running' && !this.#areSettled(this.#blocking, isBlocking);
     if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
   }
 
@@ -137,10 +149,9 @@ export class TroupeProgress {
     return unsettled.size === 0;
   }
 
-  #enter(state: TroupeState): void {
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#sinceMs = this.#clock.wallNow();
+  #stamp(): void {
+    const { state } = this;
+    if (!this.#enteredAt.has(state)) this.#enteredAt.set(state, this.#clock.wallNow());
   }
 }
 
