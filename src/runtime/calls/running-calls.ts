@@ -4,9 +4,11 @@
  * whose successor has taken over gets it immediately, because it is only waiting for its calls.
  */
 
+import type { PresentUse } from '../../../machines/retention.ts';
 import type { CallFact } from '../../../machines/server/server.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { SessionHandle } from '../../domain/session.ts';
+import { type Retention, retain } from '../retention.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
 
@@ -25,8 +27,9 @@ interface Work {
   count: number;
   /** Monotonic time in milliseconds at which the last call ended. */
   quietSince: number;
-  /** Ends the wait for more calls; undefined if nothing is waiting. */
-  endWait: (() => void) | undefined;
+  /** Waits for more calls; undefined until a call has ended. */
+  retention: Retention | undefined;
+  unwatch: (() => void) | undefined;
 }
 
 export class RunningCalls {
@@ -50,7 +53,13 @@ export class RunningCalls {
       work.count += 1;
       return;
     }
-    this.#work.set(handle, { view, count: 1, quietSince: 0, endWait: undefined });
+    this.#work.set(handle, {
+      view,
+      count: 1,
+      quietSince: 0,
+      retention: undefined,
+      unwatch: undefined,
+    });
     sendFact(view, { type: 'calls.began', session: handle.session, calls });
   }
 
@@ -64,7 +73,9 @@ export class RunningCalls {
     if (work === undefined) return;
     work.count -= 1;
     work.quietSince = now;
-    if (work.count === 0) this.#check(handle, work, now);
+    if (work.count > 0) return;
+    if (work.retention === undefined) this.#await(handle, work);
+    else if (work.retention.isInUse) work.retention.useChanged();
   }
 
   /** Stops waiting. Later ends are not reported, because every server is leaving. */
@@ -73,43 +84,39 @@ export class RunningCalls {
     for (const [handle, work] of this.#work) if (work.count === 0) this.#forget(handle, work);
   }
 
-  /** Waits for more calls, or decides that there will be none. */
-  #check(handle: SessionHandle, work: Work, now: number): void {
-    const { view, quietSince } = work;
-    const { name } = view.status;
-    if (work.count > 0) return work.endWait?.();
-    if (this.#isClosed || this.#ports.sessions.get(view.actorId) !== handle)
-      return this.#forget(handle, work);
-    const present = this.#ports.board.view(name);
-    // Calls now go to a successor.
-    const isReplaced = present !== undefined && present.actorId !== view.actorId;
-    const leftMs = quietSince + quietMs - now;
-    if (!isReplaced && leftMs > 0) {
-      work.endWait ??= this.#wait(handle, work, leftMs);
-      return;
-    }
-    this.#forget(handle, work);
-    sendFact(view, { type: 'calls.drained', session: handle.session, calls: this.countOf(name) });
+  /** Waits for more calls. Each status change, such as the session's end, may end the wait. */
+  #await(handle: SessionHandle, work: Work): void {
+    const { clock, board } = this.#ports;
+    const { view } = work;
+    work.unwatch = board.watch(view.status.name, () => {
+      if (work.retention?.isInUse === false) work.retention.useChanged();
+    });
+    const use = (): PresentUse => ({
+      isInUse: work.count > 0,
+      unusedMs: clock.now() - work.quietSince,
+      keptMs: this.#isAwaited(handle, view) ? quietMs : 0,
+    });
+    work.retention = retain(clock, use, () => {
+      this.#forget(handle, work);
+      if (!this.#isPresent(handle, view)) return;
+      const calls = this.countOf(view.status.name);
+      sendFact(view, { type: 'calls.drained', session: handle.session, calls });
+    });
   }
 
-  /** Checks again after this time and at each status change, such as the session's end. */
-  #wait(handle: SessionHandle, work: Work, leftMs: number): () => void {
-    const { clock, board } = this.#ports;
-    const check = (): void => this.#check(handle, work, clock.now());
-    const timer = clock.setTimeout(() => {
-      work.endWait?.();
-      check();
-    }, leftMs);
-    const unwatch = board.watch(work.view.status.name, check);
-    return () => {
-      work.endWait = undefined;
-      clock.clearTimeout(timer);
-      unwatch();
-    };
+  #isPresent(handle: SessionHandle, { actorId }: ServerView): boolean {
+    return !this.#isClosed && this.#ports.sessions.get(actorId) === handle;
+  }
+
+  /** Returns whether more calls may come: not if they now go to a successor. */
+  #isAwaited(handle: SessionHandle, view: ServerView): boolean {
+    const { actorId } = this.#ports.board.view(view.status.name) ?? view;
+    return actorId === view.actorId && this.#isPresent(handle, view);
   }
 
   #forget(handle: SessionHandle, work: Work): void {
-    work.endWait?.();
+    work.retention?.release();
+    work.unwatch?.();
     this.#work.delete(handle);
   }
 }
