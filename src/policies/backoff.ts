@@ -73,6 +73,38 @@ export function wakeDelay(spreadMs: number, chance: number): number {
   return wholeMs(wakeFloorMs + spreadMs * chance);
 }
 
+const shortestReopenMs = 1_000;
+const longestReopenMs = 300_000;
+// A stream that lasted a minute counts as good: proxies cut idle streams about that often.
+const goodStreamMs = 60_000;
+// Spreads many clients without a noticeable delay for any one of them.
+const reopenJitter = 0.25;
+
+/**
+ * Draws the wait before a stream that has ended is opened again. The waits double while it keeps being
+ * lost, within bounds, whatever the server requests; jitter keeps clients that lost the same server at
+ * once from returning at once.
+ *
+ * @param losses - consecutive losses before this one, each soon after opening
+ * @param heldMs - how long it was open; undefined if the server ended it on purpose, after which the
+ * next loss is the first of a new series
+ * @param askedMs - the wait that the server requested
+ */
+export function reopenDelay(
+  losses: number,
+  heldMs: number | undefined,
+  askedMs: number,
+  chance: number,
+): { readonly waitMs: number; readonly losses: number } {
+  const isLost = heldMs !== undefined && heldMs <= goodStreamMs;
+  const growth = isLost ? 2 ** Math.min(losses, 16) : 1;
+  const plainMs = Math.max(shortestReopenMs * growth, askedMs);
+  return {
+    waitMs: Math.min(longestReopenMs, plainMs * (1 + reopenJitter * chance)),
+    losses: heldMs === undefined ? 0 : isLost ? losses + 1 : 1,
+  };
+}
+
 /**
  * `full`: every whole millisecond from the floor to the wait is equally likely, so that the
  * clients of a crashed server do not all reconnect at once. A fraction spreads evenly to both

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Jitter } from '../../src/domain/policy.ts';
-import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
+import { busyDelay, quietDelay, reopenDelay, restartDelay } from '../../src/policies/backoff.ts';
 
 const numbers = { initialMs: 1_000, factor: 2, maxMs: 30_000, floorMs: 250 };
 const almostOne = 1 - 2 ** -53;
@@ -166,5 +166,22 @@ describe('the delay before retrying a busy server', () => {
   it('doubles each time and is only lengthened by jitter', () => {
     expect([1, 2, 60].map((wait) => busyDelay(rule, wait, 0))).toEqual([15_000, 30_000, 300_000]);
     expect([1, 60].map((wait) => busyDelay(rule, wait, almostOne))).toEqual([18_000, 360_000]);
+  });
+});
+
+describe('the wait before a stream is reopened', () => {
+  it.each([
+    // losses before, how long it was open, the requested wait, and the chance
+    [0, Number.POSITIVE_INFINITY, 0, 0, { waitMs: 1_000, losses: 1 }],
+    [1, 0, 0, 0, { waitMs: 2_000, losses: 2 }],
+    [4, 60_000, 0, 0, { waitMs: 16_000, losses: 5 }],
+    [4, 60_001, 0, 0, { waitMs: 1_000, losses: 1 }],
+    [4, undefined, 5_000, 0, { waitMs: 5_000, losses: 0 }],
+    [1, 0, 7_000, 0, { waitMs: 7_000, losses: 2 }],
+    [1, 0, 0, 1, { waitMs: 2_500, losses: 2 }],
+    [60, 0, 0, 1, { waitMs: 300_000, losses: 61 }],
+  ])('after %i losses and %s ms, %i ms requested, with chance %i', (...row) => {
+    const [losses, heldMs, askedMs, chance, expected] = row;
+    expect(reopenDelay(losses, heldMs, askedMs, chance)).toEqual(expected);
   });
 });

@@ -10,6 +10,7 @@
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
+import { Episode } from '../../../src/policies/episode.ts';
 import { TokenBucket } from '../../../src/policies/token-bucket.ts';
 
 export interface InputEvents {
@@ -56,8 +57,8 @@ export class InputBudget {
   // Most servers need none of these.
   #notifications: TokenBucket | undefined;
   #requests: TokenBucket | undefined;
-  #flood: Episode | undefined;
-  #pauses: Episode | undefined;
+  #flood: FollowedEpisode | undefined;
+  #pauses: FollowedEpisode | undefined;
   #turnWork = 0;
   #isDraining = false;
   /** Whether the work may exceed what was allowed; only more work can bring that about. */
@@ -145,8 +146,8 @@ export class InputBudget {
     this.#pauses.note();
   }
 
-  #createFlood(): Episode {
-    return new Episode(this.#clock, longestCalmMs, {
+  #createFlood(): FollowedEpisode {
+    return new FollowedEpisode(this.#clock, longestCalmMs, {
       began: () => this.#failure && this.#events.flooded(this.#failure),
       wentOn: () => {},
       ended: () => {
@@ -157,8 +158,8 @@ export class InputBudget {
     });
   }
 
-  #createPauses(): Episode {
-    return new Episode(this.#clock, shortestCalmMs, {
+  #createPauses(): FollowedEpisode {
+    return new FollowedEpisode(this.#clock, shortestCalmMs, {
       began: () => this.#events.paused(),
       wentOn: () => this.#events.paused(),
       ended: () => this.#events.resumed(),
@@ -193,28 +194,22 @@ export class InputBudget {
 
 type EpisodeListeners = Record<'began' | 'wentOn' | 'ended', () => void>;
 
-/** A period that lasts until nothing has been recorded for the calm time. */
-class Episode {
+/** Looks at an episode again when it may have ended, and tells how it goes. */
+class FollowedEpisode {
   readonly #clock: Clock;
-  readonly #longestMs: number;
+  readonly #episode: Episode;
   readonly #listeners: EpisodeListeners;
-  #calmMs = shortestCalmMs;
-  #lastAt = 0;
-  #endedAt = Number.NEGATIVE_INFINITY;
   #timer: unknown;
 
   constructor(clock: Clock, longestMs: number, listeners: EpisodeListeners) {
     this.#clock = clock;
-    this.#longestMs = longestMs;
+    this.#episode = new Episode(shortestCalmMs, longestMs);
     this.#listeners = listeners;
   }
 
   note(): void {
-    this.#lastAt = this.#clock.now();
-    if (this.#timer !== undefined) return;
-    const isSoon = this.#lastAt - this.#endedAt < this.#calmMs * 2;
-    this.#calmMs = isSoon ? Math.min(this.#calmMs * 2, this.#longestMs) : shortestCalmMs;
-    this.#await(this.#calmMs);
+    if (!this.#episode.note(this.#clock.now())) return;
+    this.#look();
     this.#listeners.began();
   }
 
@@ -224,16 +219,11 @@ class Episode {
     this.#listeners.ended();
   }
 
-  #await(delayMs: number): void {
-    this.#timer = this.#clock.setTimeout(() => {
-      this.#endedAt = this.#clock.now();
-      const leftMs = this.#lastAt + this.#calmMs - this.#endedAt;
-      if (leftMs > 0) {
-        this.#await(leftMs);
-        return this.#listeners.wentOn();
-      }
-      this.#timer = undefined;
-      this.#listeners.ended();
-    }, delayMs);
+  #look(tell?: () => void): void {
+    const leftMs = this.#episode.leftMs(this.#clock.now());
+    this.#timer = undefined;
+    if (leftMs === 0) return this.#listeners.ended();
+    this.#timer = this.#clock.setTimeout(() => this.#look(this.#listeners.wentOn), leftMs);
+    tell?.();
   }
 }

@@ -1,26 +1,15 @@
-/**
- * Decides when a stream that has ended is reopened. The delays double while the stream keeps being
- * lost, within bounds, whatever the server requests; jitter keeps clients that lost the same server
- * at once from returning at once. Each stream has its own.
- */
+/** Waits before a stream that has ended is opened again. Each stream has its own. */
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { reopenDelay } from '../../../src/policies/backoff.ts';
 import type { Abortable } from '../../host/abort.ts';
 import { pause } from '../../host/time-limit.ts';
-
-const shortestMs = 1_000;
-const longestMs = 300_000;
-// A stream that lasted a minute counts as good: proxies cut idle streams about that often.
-const goodStreamMs = 60_000;
-// Spreads many clients without a noticeable delay for any one of them.
-const jitterShare = 0.25;
 
 export class Reopening {
   readonly #clock: Clock;
   readonly #random: () => number;
   #openedAt = Number.NEGATIVE_INFINITY;
-  /** Number of consecutive losses, each soon after opening. */
-  #inARow = 0;
+  #losses = 0;
 
   /** `random` returns 0 to 1. */
   constructor(clock: Clock, random: () => number = Math.random) {
@@ -33,20 +22,17 @@ export class Reopening {
    * is aborted.
    */
   afterLoss(signal: Abortable, askedMs = 0): Promise<void> {
-    const hasHeld = this.#clock.now() - this.#openedAt > goodStreamMs;
-    this.#inARow = hasHeld ? 0 : this.#inARow + 1;
-    return this.#wait(signal, Math.max(shortestMs * 2 ** Math.min(this.#inARow, 16), askedMs));
+    return this.#wait(signal, this.#clock.now() - this.#openedAt, askedMs);
   }
 
   /** Called when the server ended the stream on purpose and requested when to reopen it. */
   afterPause(signal: Abortable, askedMs: number): Promise<void> {
-    // The next loss is the first of a new series.
-    this.#inARow = -1;
-    return this.#wait(signal, Math.max(shortestMs, askedMs));
+    return this.#wait(signal, undefined, askedMs);
   }
 
-  async #wait(signal: Abortable, plainMs: number): Promise<void> {
-    const waitMs = Math.min(longestMs, plainMs * (1 + jitterShare * this.#random()));
+  async #wait(signal: Abortable, heldMs: number | undefined, askedMs: number): Promise<void> {
+    const { waitMs, losses } = reopenDelay(this.#losses, heldMs, askedMs, this.#random());
+    this.#losses = losses;
     await pause(this.#clock, waitMs, signal);
     this.#openedAt = this.#clock.now();
   }
