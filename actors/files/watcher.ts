@@ -87,21 +87,20 @@ export function watchSettingsFiles(
 
 class FilesWatcher {
   readonly #files: readonly string[];
-  readonly #listener: WatchListener;
+  /** Absent once the watcher is stopped. */
+  #listener: WatchListener | undefined;
   readonly #options: WatchOptions;
   readonly #watches = new Map<string, FSWatcher>();
   readonly #polled = new Set<string>();
   /** The names to watch in each folder on the paths to the files. */
   #names = new Map<string, Set<string>>();
-  #isUpdating = false;
-  #isOutdated = false;
-  #isSlow = false;
-  #isStopped = false;
+  /** How often the paths had to be resolved since the current update began; 0 if there is none. */
+  #updateCount = 0;
+  /** The reported reason for polling. */
+  #slowness: string | undefined;
   /** Set while the system has no watches left. */
   #retry: NodeJS.Timeout | undefined;
-  readonly #changed = (): void => {
-    if (!this.#isStopped) this.#listener.changed();
-  };
+  readonly #changed = (): void => this.#listener?.changed();
 
   constructor(files: readonly string[], listener: WatchListener, options: WatchOptions) {
     this.#files = files;
@@ -111,32 +110,32 @@ class FilesWatcher {
 
   /** Resolves all paths and watches the folders that they currently lead through. */
   async update(): Promise<void> {
-    this.#isOutdated = true;
-    if (this.#isUpdating) return;
-    this.#isUpdating = true;
+    this.#updateCount += 1;
+    // The update that is under way begins again.
+    if (this.#updateCount > 1) return;
     let hasNew = false;
     let attempt = 0;
-    while (this.#isOutdated) {
-      this.#isOutdated = false;
+    for (let seen = 0; seen !== this.#updateCount; ) {
+      seen = this.#updateCount;
       attempt += 1;
       const { confines } = this.#options;
       const paths = await Promise.all(this.#files.map((file) => hopsTo(file, confines?.get(file))));
-      if (this.#isStopped) return;
+      if (this.#listener === undefined) return;
       if (!this.#watchAll(paths)) continue;
       hasNew = true;
       // A folder may have been created, removed or replaced since its path was resolved.
-      if (attempt < maxAttempts) this.#isOutdated = true;
+      if (attempt < maxAttempts) this.#updateCount += 1;
     }
-    this.#isUpdating = false;
+    this.#updateCount = 0;
     if (this.#retry !== undefined) return;
-    if (this.#isSlow) this.#listener.slowed(undefined);
-    this.#isSlow = false;
+    if (this.#slowness !== undefined) this.#listener?.slowed(undefined);
+    this.#slowness = undefined;
     // Another read finds edits made before the folders were watched.
     if (hasNew) this.#changed();
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#listener = undefined;
     clearTimeout(this.#retry);
     this.#closeWhere(() => true);
     for (const file of this.#polled) unwatchFile(file, this.#changed);
@@ -185,7 +184,7 @@ class FilesWatcher {
   }
 
   #onEvent(folder: string, event: string, name: string | null): void {
-    if (this.#isStopped || !this.#watches.has(folder)) return;
+    if (this.#listener === undefined || !this.#watches.has(folder)) return;
     // A folder reports its own removal under its own name.
     const isOwnEnd = event === 'rename' && (name === null || name === path.basename(folder));
     const isOnPath = !isInotify || name === null || this.#names.get(folder)?.has(name) === true;
@@ -229,11 +228,9 @@ class FilesWatcher {
     }, this.#options.retryMs ?? defaultRetryMs).unref();
     this.#closeWhere(() => true);
     for (const file of this.#files) this.#poll(file);
-    if (this.#isSlow) return;
-    this.#isSlow = true;
-    this.#listener.slowed(
-      `settings are polled once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`,
-    );
+    if (this.#slowness !== undefined) return;
+    this.#slowness = `settings are polled once a second because they cannot be watched (${code}); raise fs.inotify.max_user_watches and max_user_instances`;
+    this.#listener?.slowed(this.#slowness);
   }
 }
 

@@ -345,7 +345,8 @@ class Store implements CredentialStore {
 
   /** @param isStart - whether a credential that has not been read here yet is no news */
   #scanSoon(isStart: boolean): void {
-    this.#nextScan ??= this.#alone(async () => {
+    if (this.#nextScan !== undefined) return;
+    this.#nextScan = this.#alone(async () => {
       this.#nextScan = undefined;
       for (const key of await this.#records.keys()) {
         const generation = await this.#records.generationOf(key);
