@@ -52,6 +52,11 @@ export interface TroupeContext extends TroupeInput {
   readonly serving: GroupedMap<true>;
   /** Ids of the server actors that cannot continue until the user acts. */
   readonly halted: GroupedMap<true>;
+  /**
+   * Servers whose actor has ended since the last pass. Of an enforced budget, they take free places
+   * first.
+   */
+  readonly inTurn: readonly string[];
   /** Names removed from the settings, newest last. */
   readonly removed: readonly string[];
   /** Servers and generations whose tools are known. */

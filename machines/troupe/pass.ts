@@ -4,7 +4,6 @@
  */
 
 import type { ExtractEvent } from 'xstate';
-import { defined } from '../../src/domain/data/defined.ts';
 import {
   type AdmittedServer,
   type LiveServer,
@@ -13,14 +12,10 @@ import {
   successorOf,
 } from '../../src/domain/plan.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
-import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
+import { placesOf } from '../../src/policies/admission/server-budget.ts';
 import { placeOf, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
-import {
-  type DueHandover,
-  type PresentServers,
-  planChanges,
-} from '../../src/policies/plan-changes.ts';
+import { type PresentServers, planChanges } from '../../src/policies/plan-changes.ts';
 import { poolOf, type ServerInput, startsAtOnce, startsHalted } from '../server/context.ts';
 import type { ServerCommand } from '../server/server.ts';
 import type { SlotRequest } from '../slots.ts';
@@ -35,7 +30,7 @@ import {
   type TroupeContext,
   type TroupeEvent,
 } from './context.ts';
-import { type HandoverInput, handoverIdOf, isHandover } from './handover.ts';
+import { type HandoverInput, handoverIdOf } from './handover.ts';
 import { afterPass, sinceLastPass } from './last-pass.ts';
 
 /** The part of the context from which a plan is made. */
@@ -49,17 +44,12 @@ export type PlanningFacts = Pick<
   | 'live'
   | 'serving'
   | 'halted'
+  | 'inTurn'
 >;
 
-/** The part of an event that a pass needs. */
-export interface Cause extends Turn {
-  readonly due?: DueHandover;
-  /** Names of the only servers to read, plan and change. Default: all. */
-  readonly only?: readonly string[];
-}
-
 /** Returns the current gates. */
-export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
+export function gatesOf(context: PlanningFacts): Gates {
+  const { live, halted, inTurn } = context;
   return {
     trusted: context.trusted,
     ...(context.settings?.allowed === undefined ? {} : { allowed: context.settings.allowed }),
@@ -67,7 +57,7 @@ export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
-    ...(isBudgetEnforced(context) ? { places: placesOf(context.live, context.halted, cause) } : {}),
+    ...(isBudgetEnforced(context) ? { places: placesOf(live, halted, inTurn) } : {}),
   };
 }
 
@@ -88,13 +78,13 @@ export interface Pass {
   readonly wanted: (name: string) => AdmittedServer | undefined;
 }
 
-export function passOf(context: PlanningFacts, { due, only, ...turn }: Cause = {}): Pass {
+/** @param only - the servers to read, plan and change; default: all */
+export function passOf(context: PlanningFacts, only?: readonly string[]): Pass {
   const { settings, live } = only === undefined ? context : narrowed(context, only);
-  const servers = settings === null ? [] : admitAll(settings, gatesOf(context, turn));
+  const servers = settings === null ? [] : admitAll(settings, gatesOf(context));
   const plan = planChanges(servers, {
     live,
     serving: context.serving,
-    ...(due === undefined ? {} : { due }),
     digestOf: settingsDigestOf,
   });
   // Servers are admitted in settings order.
@@ -119,21 +109,18 @@ function narrowed(
 }
 
 /**
- * Runs one pass: reads all desired and live servers that may differ since the last one, plans, and
- * returns the steps' outcome. A command does not change what is desired, so it needs no pass unless
- * the server must claim a budget slot again. Without a budget, a decision about one server or its
- * end changes nothing for the others, so a thousand of them read a thousand servers, as one pass
- * does.
+ * Runs one pass: reads the desired and live servers that may differ since the last one, plans, and
+ * returns the steps' outcome. It knows nothing of the event that caused it but which servers may have
+ * changed. Without a budget, a decision about one server or its end changes nothing for the others, so
+ * a thousand of them read a thousand servers, as one pass does.
+ *
+ * @param concerned - names of the only servers that may have changed; default: any
  */
-export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
-  const { only: concerned, ...cause } = causeOf(event);
-  const isEnforced = isBudgetEnforced(context);
-  if (cause.claimant !== undefined && !isEnforced) return {};
-  const gates = gatesOf(context, cause);
-  const few = isEnforced ? undefined : concerned;
+export function reconciled(context: TroupeContext, concerned?: readonly string[]): Outcome {
+  const gates = gatesOf(context);
+  const few = isBudgetEnforced(context) ? undefined : concerned;
   const difference = few === undefined ? sinceLastPass(context, gates) : undefined;
-  const only = few ?? difference?.names;
-  const { plan: steps, wanted } = passOf(context, { ...cause, ...defined({ only }) });
+  const { plan: steps, wanted } = passOf(context, few ?? difference?.names);
   const changes = steps.filter((step): step is Change => step.step !== 'keep');
   const { facts, ...rest } = outcomeOf(context, changes, wanted);
   const { live } = facts;
@@ -141,31 +128,28 @@ export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome 
     few === undefined
       ? afterPass({ settings: context.settings, gates, live, difference, steps })
       : { lastPass: context.lastPass, plan: steps };
-  const at = event.type === 'settings.loaded' ? { at: event.at } : {};
-  const news = { type: 'reconciled', plan, changeCount: changes.length, ...at } as const;
-  return { ...rest, facts: { ...facts, lastPass }, news };
+  const news = { type: 'reconciled', plan, changeCount: changes.length } as const;
+  return { ...rest, facts: { ...facts, inTurn: noNames, lastPass }, news };
 }
 
-function causeOf(event: TroupeEvent): Cause {
-  switch (event.type) {
-    case 'server.start':
-    case 'server.restart':
-    case 'server.reconnect':
-    case 'auth.completed':
-      return { claimant: event.server };
-    case 'approval.grant':
-    case 'approval.reject':
-    case 'approval.revoke':
-      return { only: [event.server] };
-    case 'handover.due':
-      return { due: event };
-    default:
-  }
-  if (!('actorId' in event)) return {};
-  const server = nameOf(event.actorId);
-  if (!isHandover(event.actorId)) return { heir: server, only: [server] };
-  // A broken handover can no longer report that it is due.
-  return { due: { server, why: 'its handover broke' } };
+const noNames: readonly string[] = [];
+
+/**
+ * Runs a pass in which a server that is about to start claims a place of the budget again. A command
+ * does not change what is desired, so without an enforced budget it needs none.
+ */
+export function claimed(context: TroupeContext, server: string): Outcome {
+  if (!isBudgetEnforced(context)) return {};
+  return reconciled({ ...context, inTurn: [...context.inTurn, server] });
+}
+
+/** Records that a server's successor should take over now, if it still has one. */
+export function withDue({ live }: TroupeContext, server: string, why: string): Outcome {
+  const present = live.get(server);
+  if (present === undefined) return {};
+  const successor = successorOf(present);
+  if (successor === undefined) return {};
+  return { facts: { live: live.with(server, { ...present, beside: { ...successor, due: why } }) } };
 }
 
 type Change = Step & { readonly step: Exclude<StepKind, 'keep'> };
@@ -245,13 +229,13 @@ function requestOf(input: ServerInput, { settings }: TroupeContext): SlotRequest
   return { actorId, pool: poolOf(input), demanded: false, retry: false, order };
 }
 
-export const userCommands = [
+export const startCommands = [
   'server.start',
-  'server.stop',
   'server.restart',
   'server.reconnect',
   'auth.completed',
 ] as const;
+export const userCommands = [...startCommands, 'server.stop'] as const;
 
 const rememberedWishes = 1_000;
 
@@ -351,8 +335,17 @@ export function forgotten(
   };
 }
 
-function takenOver(now: LiveServer, next: LiveServer, leaving: 'now' | 'afterCalls'): Move {
+/** Releases what an ended child held; if its server is still wanted, its place is its own. */
+export function ended(context: TroupeContext, child: { readonly actorId: string }): Outcome {
+  const { facts, ...rest } = forgotten(context, child);
+  if (facts === undefined) return rest;
+  const inTurn = newest([...context.inTurn, nameOf(child.actorId)], rememberedWishes);
+  return { ...rest, facts: { ...facts, inTurn } };
+}
+
+function takenOver(now: LiveServer, due: LiveServer, leaving: 'now' | 'afterCalls'): Move {
   const { beside: _, ...before } = now;
+  const { due: _why, ...next } = due;
   const relieve: Order = { to: now.actorId, event: { type: 'server.relieve' } };
   return {
     live: { ...next, beside: { ...before, leaving } },

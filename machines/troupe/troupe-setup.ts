@@ -37,7 +37,18 @@ import {
   type TroupeInput,
 } from './context.ts';
 import { handoverIdOf, handoverMachine, isHandover, serverNews } from './handover.ts';
-import { endedHandover, forgotten, reconciled, retired, routed, userCommands } from './pass.ts';
+import {
+  claimed,
+  ended,
+  endedHandover,
+  forgotten,
+  reconciled,
+  retired,
+  routed,
+  startCommands,
+  userCommands,
+  withDue,
+} from './pass.ts';
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
@@ -134,6 +145,20 @@ function bounded(known: GroupedMap<true>, { live }: Pick<TroupeContext, 'live'>)
   return known.withAll([...known.keys()].map((key) => [key, present.has(key) || undefined]));
 }
 
+/** Returns the only servers that an event can have changed for a pass; undefined if it may be any. */
+function concernedBy(event: TroupeEvent): readonly string[] | undefined {
+  switch (event.type) {
+    case 'approval.grant':
+    case 'approval.reject':
+    case 'approval.revoke':
+      return [event.server];
+    default:
+      return 'actorId' in event && !isHandover(event.actorId) ? [nameOf(event.actorId)] : undefined;
+  }
+}
+
+type Reconciled = Extract<TroupeEmitted, { type: 'reconciled' }>;
+
 /** Ignores a decision about settings that were edited after they were shown. */
 function decided(
   context: TroupeContext,
@@ -204,8 +229,21 @@ export const troupeSetup = parts.extend({
       };
     }),
 
-    /** Runs one pass: reads all desired and live servers, plans, and takes the steps. */
-    reconcile: does('*', reconciled),
+    /** Runs one pass: reads the desired and live servers, plans, and takes the steps. */
+    reconcile: does('*', (context, event) => {
+      const { news, ...outcome } = reconciled(context, concernedBy(event));
+      const at = event.type === 'settings.loaded' ? { at: event.at } : {};
+      return { ...outcome, news: { ...(news as Reconciled), ...at } };
+    }),
+    /** Runs a pass if the server needs a place of the budget to start again. */
+    claimPlace: does(startCommands, (context, { server }) => claimed(context, server)),
+    /** Records that a successor should take over. */
+    noteDue: does(['handover.due', 'xstate.error.actor.*'], (context, event) =>
+      'why' in event
+        ? withDue(context, event.server, event.why)
+        : // A broken handover can no longer report it.
+          withDue(context, nameOf(event.actorId), 'its handover broke'),
+    ),
     /** Ends a handover, so that a stop applies to the one remaining generation. */
     endHandover: does('server.stop', ({ live }, { server }) => {
       const present = live.get(server);
@@ -245,7 +283,7 @@ export const troupeSetup = parts.extend({
       for (const ref of context.actors.values()) enqueue.stopChild(ref);
     }),
     /** Releases everything that an ended child held. */
-    forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),
+    forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], ended),
     // No server starts any more, so no permit is missed.
     forgetLeaver: does(['xstate.done.actor.*', 'xstate.error.actor.*'], (context, event) => ({
       ...forgotten(context, event),

@@ -40,6 +40,8 @@ export interface LiveServer {
   readonly verdict: Verdict;
   /** Whether the server is leaving: at once, or after its running calls. */
   readonly leaving: false | 'now' | 'afterCalls';
+  /** Of a successor: why it should take over now. Absent until its handover says so. */
+  readonly due?: string;
   /** The other generation with its name during a handover; that one has no `beside` of its own. */
   readonly beside?: LiveServer;
 }

@@ -15,16 +15,8 @@ export interface PresentServers {
   readonly live: Pick<ReadonlyMap<string, LiveServer>, 'get' | 'keys' | 'size'>;
   /** Ids of the actors that are ready. */
   readonly serving: Pick<ReadonlySet<string>, 'has'>;
-  /** The handover to complete now. */
-  readonly due?: DueHandover;
   /** Digest of what applies in place, compared with what was applied. */
   readonly digestOf: (desired: DesiredServer) => string;
-}
-
-/** A handover whose successor should take over now. */
-export interface DueHandover {
-  readonly server: string;
-  readonly why: string;
 }
 
 /**
@@ -147,7 +139,7 @@ function stepsOfHandover(
   }
   if (generation === successor.generation) {
     const steps = stepsInPlace(server, successor, present);
-    if (present.due?.server === name) return joined(step(name, 'handover', present.due.why), steps);
+    if (successor.due !== undefined) return joined(step(name, 'handover', successor.due), steps);
     return changesNothing(steps) ? [step(name, 'keep', 'its successor is not ready yet')] : steps;
   }
   if (!mayHandOver(server, live, present)) {

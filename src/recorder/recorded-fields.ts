@@ -152,6 +152,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   actors: 'hidden',
   serving: 'count',
   halted: 'count',
+  inTurn: 'hidden',
   removed: 'count',
   knownCatalogs: 'count',
   spawnCount: 'data',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AdmittedServer, LiveServer, Step } from '../../src/domain/plan.ts';
 import type { Verdict } from '../../src/domain/server-state.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
-import { changesNothing, type DueHandover, planChanges } from '../../src/policies/plan-changes.ts';
+import { changesNothing, planChanges } from '../../src/policies/plan-changes.ts';
 import { desiredServer } from './desired-server.ts';
 
 const digestOf = (desired: DesiredServer) => `${desired.description}`;
@@ -32,10 +32,8 @@ function planOf(
   desired: readonly AdmittedServer[],
   live: ReadonlyMap<string, LiveServer>,
   serving: readonly string[] = [],
-  due?: DueHandover,
 ): readonly Step[] {
-  const present = { live, serving: new Set(serving), digestOf };
-  return planChanges(desired, due === undefined ? present : { ...present, due });
+  return planChanges(desired, { live, serving: new Set(serving), digestOf });
 }
 
 function planOne(
@@ -44,9 +42,12 @@ function planOne(
   serving?: readonly string[],
   dueWhy?: string,
 ) {
-  const map = new Map(live === undefined ? [] : [['db', live]]);
-  const due = dueWhy === undefined ? undefined : { server: 'db', why: dueWhy };
-  const steps = planOf(desired === undefined ? [] : [desired], map, serving, due);
+  const dueLive =
+    dueWhy !== undefined && live?.beside !== undefined
+      ? { ...live, beside: { ...live.beside, due: dueWhy } }
+      : live;
+  const map = new Map(dueLive === undefined ? [] : [['db', dueLive]]);
+  const steps = planOf(desired === undefined ? [] : [desired], map, serving);
   return steps.map(({ step, why }) => `${step}: ${why}`);
 }
 
@@ -190,8 +191,7 @@ describe('a plan', () => {
     it('follows the settings rather than a due handover', () => {
       const others = new Map([['api', { ...withNext(), actorId: 'api.0' }]]);
       const api = { ...seamless('g2'), desired: { ...seamless('g2').desired, name: 'api' } };
-      const due = { server: 'db', why: isReady };
-      expect(planOf([api], others, ['api.0'], due)).toMatchObject([{ step: 'keep' }]);
+      expect(planOf([api], others, ['api.0'])).toMatchObject([{ step: 'keep' }]);
       expect(
         planOne(seamless('g2'), living('admitted', { generation: 'g2' }), both, isReady),
       ).toEqual(['keep: unchanged']);

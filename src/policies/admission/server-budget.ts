@@ -14,34 +14,33 @@ export interface Places {
   readonly held: ReadonlySet<string>;
   /** Admitted and at rest: they need no place until they are started. */
   readonly returned: ReadonlySet<string>;
-  /** The server whose actor just ended; if it is still wanted, the free place is its own. */
-  readonly heir?: string;
-}
-
-export interface Turn extends Pick<Places, 'heir'> {
-  /** The server about to start, which needs the place that it gave back. */
-  readonly claimant?: string;
+  /**
+   * They take free places first: their actor has ended, so the place is their own, or they are about to
+   * start and need the place that they gave back.
+   */
+  readonly inTurn?: readonly string[];
 }
 
 /**
  * Returns which servers have a place now.
  *
  * @param halted - ids of the actors that wait for the user, rather than for their turn or a timer
- * @param turn - the server that is about to start or has just ended
+ * @param inTurn - servers that are about to start, or whose actor has ended
  */
 export function placesOf(
   live: Iterable<readonly [name: string, server: LiveServer]>,
   halted: Pick<ReadonlySet<string>, 'has'>,
-  { claimant, heir }: Turn = {},
+  inTurn: readonly string[] = [],
 ): Places {
   const held = new Set<string>();
   const returned = new Set<string>();
   for (const [name, { actorId, verdict, leaving, beside }] of live) {
     // While another generation still runs under its name, the server has not given its place back.
     if (!halted.has(actorId) || beside !== undefined) held.add(name);
-    else if (verdict === 'admitted' && leaving === false && name !== claimant) returned.add(name);
+    else if (verdict === 'admitted' && leaving === false && !inTurn.includes(name))
+      returned.add(name);
   }
-  return { held, returned, ...(heir === undefined ? {} : { heir }) };
+  return { held, returned, ...(inTurn.length === 0 ? {} : { inTurn }) };
 }
 
 /**
@@ -53,7 +52,7 @@ export function placesOf(
 export function withinBudget(
   servers: readonly AdmittedServer[],
   budget: ServerBudget | undefined,
-  { held, returned, heir }: Places,
+  { held, returned, inTurn = [] }: Places,
 ): readonly AdmittedServer[] {
   if (budget?.mode !== 'enforce') return servers;
   const { max } = budget;
@@ -65,9 +64,9 @@ export function withinBudget(
   const leavingCount = held.size - holders.length;
   const freeCount = Math.max(0, max - Math.min(max, holders.length) - leavingCount);
   const others = wanting.filter((server) => !isHeld(server));
-  const isHeir = ({ desired }: AdmittedServer): boolean => desired.name === heir;
-  const inTurn = [...others.filter(isHeir), ...others.filter((server) => !isHeir(server))];
-  const refused = new Set([...holders.slice(max), ...inTurn.slice(freeCount)]);
+  const isFirst = ({ desired }: AdmittedServer): boolean => inTurn.includes(desired.name);
+  const line = [...others.filter(isFirst), ...others.filter((server) => !isFirst(server))];
+  const refused = new Set([...holders.slice(max), ...line.slice(freeCount)]);
   return servers.map((server) =>
     refused.has(server) ? { ...server, verdict: 'overBudget' } : server,
   );

@@ -29,6 +29,7 @@ export async function previewPlan(
     live: GroupedMap.of(),
     serving: GroupedMap.of(),
     halted: GroupedMap.of(),
+    inTurn: [],
   });
   return { steps, problems: settingsReportOf(reading.settings, reading.files).problems };
 }

@@ -2,10 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reconciled } from '../../../machines/troupe/pass.ts';
+import { ended, reconciled } from '../../../machines/troupe/pass.ts';
 import { type TroupeEvent, troupeMachine } from '../../../machines/troupe/troupe.ts';
 import { createInertScope } from '../../../machines/xstate/internals.ts';
 import type { DesiredServer, Settings } from '../../../src/domain/settings.ts';
+import { withDecision } from '../../../src/policies/approvals/records.ts';
+import { approvalFingerprint } from '../../../src/policies/fingerprint.ts';
 import { entry, settingsOf } from '../story.ts';
 import { type TroupeSnapshot, troupeInput } from './ways.ts';
 
@@ -23,12 +25,22 @@ const loaded = (servers: readonly DesiredServer[], given?: Partial<Settings>): T
 });
 const lookAgain: TroupeEvent = { type: 'troupe.lookAgain' };
 
-/** What a pass does in response to an event, after reading all servers or only some. */
+/** What a pass does after an event, after reading all servers or only some. */
 function passFor({ context }: TroupeSnapshot, event: TroupeEvent, reads: 'all' | 'some') {
   const settings = event.type === 'settings.loaded' ? event.settings : context.settings;
   const lastPass = reads === 'all' ? null : context.lastPass;
-  const { facts, ...outcome } = reconciled({ ...context, settings, lastPass }, event);
+  return passAfter({ ...context, settings, lastPass });
+}
+
+function passAfter(context: TroupeSnapshot['context'], concerned?: readonly string[]) {
+  const { facts, ...outcome } = reconciled(context, concerned);
   return { ...outcome, live: new Map(facts?.live), spawnCount: facts?.spawnCount };
+}
+
+/** The steps that change something, and what follows from them. */
+function changesOf({ news, ...outcome }: ReturnType<typeof passAfter>) {
+  const plan = news?.type === 'reconciled' ? news.plan : [];
+  return { ...outcome, steps: plan.filter(({ step }) => step !== 'keep') };
 }
 
 const serverNames = ['a', 'b', 'c', 'd'] as const;
@@ -99,6 +111,34 @@ describe('a pass', () => {
       { numRuns: 200 },
     );
     expect(narrowCount).toBeGreaterThan(300);
+  });
+
+  it('does the same for the servers that may have changed as for all, after any history', () => {
+    let changeCount = 0;
+    const script = fc.array(anyEvent, { minLength: 2, maxLength: 10 });
+    fc.assert(
+      fc.property(script, fc.subarray([...serverNames], { minLength: 1 }), (events, names) => {
+        let present = begun();
+        for (const event of events) present = next(present, event);
+        // Their actors end, and the user decides about them, before anyone looks.
+        let { context } = present;
+        for (const name of names) {
+          const { actorId } = context.live.get(name) ?? {};
+          if (actorId !== undefined) context = { ...context, ...ended(context, { actorId }).facts };
+          const decisions = withDecision(context.decisions, {
+            server: name,
+            fingerprint: approvalFingerprint(variants.get(`${name}1`) as DesiredServer),
+            decision: 'granted',
+          });
+          context = { ...context, decisions };
+        }
+        const whole = changesOf(passAfter({ ...context, lastPass: null }));
+        expect(changesOf(passAfter(context, names))).toEqual(whole);
+        changeCount += whole.steps.length;
+      }),
+      { numRuns: 300 },
+    );
+    expect(changeCount).toBeGreaterThan(100);
   });
 
   it('reads nothing but the edited server after an edit', () => {

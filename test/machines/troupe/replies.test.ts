@@ -33,12 +33,12 @@ const always = {
 
 const serving = {
   ...always,
-  'server.start': 'reconcile, routeCommand',
+  'server.start': 'claimPlace, routeCommand',
   'server.stop': 'endHandover, routeCommand',
-  'server.restart': 'reconcile, routeCommand',
-  'server.reconnect': 'reconcile, routeCommand',
+  'server.restart': 'claimPlace, routeCommand',
+  'server.reconnect': 'claimPlace, routeCommand',
   'server.refresh': 'passRefresh',
-  'auth.completed': 'reconcile, routeCommand',
+  'auth.completed': 'claimPlace, routeCommand',
   'approval.grant': 'noteDecision, reconcile',
   'approval.reject': 'noteDecision, reconcile',
   'approval.revoke': 'noteDecision, reconcile',
@@ -52,7 +52,7 @@ const serving = {
   'settings.loaded': 'noteSettings, resizeSlots, reconcile',
   // Only lines moved, so there is nothing to plan.
   'settings.relocated': 'noteSettings',
-  'handover.due': 'reconcile',
+  'handover.due': 'noteDue, reconcile',
   'xstate.done.actor.*': 'forgetChild, reconcile',
   'xstate.error.actor.*': 'reportBroken, forgetChild, lookAgainSoon',
   'xstate.error.actor.slots': 'reportBroken, forgetChild, startSlots, lookAgainSoon',

@@ -54,10 +54,10 @@ describe('the server budget', () => {
   });
 
   it('returns a free slot to its last holder without displacing another server', () => {
-    const heir = (held: readonly string[]) => ({ ...places(held), heir: 'c' });
+    const heir = (held: readonly string[]) => ({ ...places(held), inTurn: ['c'] });
     expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
     expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
-    expect(placesOf(new Map(), new Set(), { heir: 'c' })).toEqual(heir([]));
+    expect(placesOf(new Map(), new Set(), ['c'])).toEqual(heir([]));
   });
 
   const letters = 'abcdefgh'.split('');
@@ -129,7 +129,10 @@ describe('a budget slot', () => {
 
   it('is held until its server stops and requested again after a start', () => {
     expect(placesOf(live, halted)).toEqual(places(['runs', 'closes'], ['gaveUp']));
-    expect(placesOf(live, halted, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
+    expect(placesOf(live, halted, ['gaveUp'])).toEqual({
+      ...places(['runs', 'closes']),
+      inTurn: ['gaveUp'],
+    });
   });
 
   it('is still held while a server that gave up finishes its calls', () => {
