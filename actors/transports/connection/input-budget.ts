@@ -52,21 +52,21 @@ const longestCalmMs = 60_000;
 
 export class InputBudget {
   readonly #clock: Clock;
-  readonly #events: InputEvents;
-  readonly #work = new TokenBucket(workPerSecond, workBurst);
+  /** Undefined once the connection has ended. */
+  #events: InputEvents | undefined;
+  /** Undefined once the server will write no more. */
+  #work: TokenBucket | undefined = new TokenBucket(workPerSecond, workBurst);
   // Most servers need none of these.
   #notifications: TokenBucket | undefined;
   #requests: TokenBucket | undefined;
   #flood: FollowedEpisode | undefined;
   #pauses: FollowedEpisode | undefined;
   #turnWork = 0;
-  #isDraining = false;
   /** Whether the work may exceed what was allowed; only more work can bring that about. */
   #mayOwe = false;
   #hasMissed = false;
   #failure: Failure | undefined;
   #waiting: Map<unknown, () => void> | undefined;
-  #isStopped = false;
 
   constructor(clock: Clock, events: InputEvents) {
     this.#clock = clock;
@@ -75,7 +75,7 @@ export class InputBudget {
 
   charge(work: number): void {
     this.#turnWork += work;
-    this.#mayOwe = !this.#work.take(work, this.#clock.now());
+    this.#mayOwe = this.#work?.take(work, this.#clock.now()) === false;
   }
 
   admitsNotification(): boolean {
@@ -99,7 +99,7 @@ export class InputBudget {
 
   /** Records that a limit was exceeded; the message is reported if this begins a flood. */
   noteFlood(message: string): void {
-    if (this.#isStopped) return;
+    if (this.#events === undefined) return;
     this.#failure = { kind: 'protocol', message };
     this.#flood ??= this.#createFlood();
     this.#flood.note();
@@ -110,7 +110,7 @@ export class InputBudget {
    * pauses.
    */
   drain(): void {
-    this.#isDraining = true;
+    this.#work = undefined;
     this.#wake();
   }
 
@@ -141,28 +141,28 @@ export class InputBudget {
 
   #notePause(): void {
     this.noteFlood('The server sends faster than it may be read; reading pauses.');
-    if (this.#isStopped) return;
+    if (this.#events === undefined) return;
     this.#pauses ??= this.#createPauses();
     this.#pauses.note();
   }
 
   #createFlood(): FollowedEpisode {
     return new FollowedEpisode(this.#clock, longestCalmMs, {
-      began: () => this.#failure && this.#events.flooded(this.#failure),
+      began: () => this.#failure && this.#events?.flooded(this.#failure),
       wentOn: () => {},
       ended: () => {
         const hasMissed = this.#hasMissed;
         this.#hasMissed = false;
-        this.#events.calmed(hasMissed);
+        this.#events?.calmed(hasMissed);
       },
     });
   }
 
   #createPauses(): FollowedEpisode {
     return new FollowedEpisode(this.#clock, shortestCalmMs, {
-      began: () => this.#events.paused(),
-      wentOn: () => this.#events.paused(),
-      ended: () => this.#events.resumed(),
+      began: () => this.#events?.paused(),
+      wentOn: () => this.#events?.paused(),
+      ended: () => this.#events?.resumed(),
     });
   }
 
@@ -173,14 +173,14 @@ export class InputBudget {
 
   /** Ends every flood because the connection has ended; pending readers continue at once. */
   stop(): void {
-    this.#isStopped = true;
     this.#flood?.stop();
     this.#pauses?.stop();
+    this.#events = undefined;
     this.#wake();
   }
 
   #debtMs(): number {
-    return this.#isDraining || !this.#mayOwe ? 0 : this.#work.waitMs(this.#clock.now());
+    return this.#mayOwe ? (this.#work?.waitMs(this.#clock.now()) ?? 0) : 0;
   }
 
   #wake(): void {
