@@ -38,7 +38,6 @@ export class RunningCalls {
   readonly #work = new Map<SessionHandle, Work>();
   /** Calls of each server since the start, over all its sessions. */
   readonly #totals = new Map<string, number>();
-  #isClosed = false;
 
   constructor(ports: RunningCallsPorts) {
     this.#ports = ports;
@@ -80,8 +79,7 @@ export class RunningCalls {
 
   /** Stops waiting. Later ends are not reported, because every server is leaving. */
   close(): void {
-    this.#isClosed = true;
-    for (const [handle, work] of this.#work) if (work.count === 0) this.#forget(handle, work);
+    for (const [handle, work] of this.#work) this.#forget(handle, work);
   }
 
   /** Waits for more calls. Each status change, such as the session's end, may end the wait. */
@@ -105,7 +103,7 @@ export class RunningCalls {
   }
 
   #isPresent(handle: SessionHandle, { actorId }: ServerView): boolean {
-    return !this.#isClosed && this.#ports.sessions.get(actorId) === handle;
+    return this.#ports.sessions.get(actorId) === handle;
   }
 
   /** Returns whether more calls may come: not if they now go to a successor. */
