@@ -3,19 +3,9 @@
  * cancellations, log level and watched resources separate from those of other clients.
  */
 
-import {
-  type JSONRPCRequest,
-  McpServer,
-  type Result,
-  Server,
-  type ServerContext,
-  type ServerOptions,
-  type Transport,
-} from '@modelcontextprotocol/server';
-import { z } from 'zod';
+import type { Server } from '@modelcontextprotocol/server';
 import { keepNumbers } from '../domain/data/exact-json.ts';
-import { isRecord } from '../domain/data/is-record.ts';
-import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
+import { type LogLevel, levelPasses } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { existsIn, methods } from '../protocol/methods.ts';
 import {
@@ -25,42 +15,12 @@ import {
   inputRequiredIn,
   levelOf,
 } from './client-requests.ts';
-import { keepNumbersIn, keepNumbersOf } from './exact-numbers.ts';
-import { LightCall, type PlainRequest, type RequestContext } from './fast-call.ts';
+import { LightCall, type PlainRequest } from './fast-call.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
-import type { Answer } from './held-calls.ts';
+import { ProtocolServer, params } from './protocol-server.ts';
 import { failedRequest } from './rpc-error.ts';
 import type { GatewayIdentity } from './server-info.ts';
-import { refOf } from './view.ts';
 
-/** The parameters of requests. Additional fields are ignored. */
-const params = {
-  list: z.looseObject({
-    cursor: z.undefined({ error: 'every list has one page' }).optional(),
-  }),
-  call: z.looseObject({
-    name: z.string().min(1),
-    // Not a record, which would be copied without the texts of its numbers.
-    arguments: z.custom<Record<string, unknown>>(isRecord, 'expected an object').optional(),
-  }),
-  read: z.looseObject({ uri: z.string().min(1) }),
-  prompt: z.looseObject({
-    name: z.string().min(1),
-    arguments: z.record(z.string(), z.string()).optional(),
-  }),
-  completion: z.looseObject({
-    ref: z.discriminatedUnion('type', [
-      z.object({ type: z.literal('ref/prompt'), name: z.string().min(1) }),
-      z.object({ type: z.literal('ref/resource'), uri: z.string().min(1) }),
-    ]),
-    argument: z.object({ name: z.string(), value: z.string() }),
-    context: z.object({ arguments: z.record(z.string(), z.string()).optional() }).optional(),
-  }),
-  level: z.looseObject({ level: z.enum(logLevels) }),
-};
-
-// Each question may take a round; ten are already many.
-const maxRounds = 16;
 // Other clients may have requested more detail; without a request, a client gets no debug lines.
 const defaultLevel: LogLevel = 'info';
 // More than any client shows; the runtime also has a limit for each server.
@@ -85,63 +45,6 @@ export interface ClientConnection extends ClientIdentity {
 /** Name in the log for clients without a session. */
 export const sessionlessClients = 'a client of 2026-07-28';
 let clientCount = 0;
-
-type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
-
-/**
- * Passes on numbers, and the results of tools, as they are. The SDK would refuse content of a type that it does
- * not know, as if the client's arguments were at fault, although the tool has run.
- */
-class PlainServer extends Server {
-  override connect(transport: Transport): Promise<void> {
-    keepNumbersOf(transport);
-    return super.connect(transport);
-  }
-
-  protected override _wrapHandler(method: string, handler: Handler): Handler {
-    const checked = super._wrapHandler(method, handler);
-    return keepNumbersIn(method === methods.callTool.name ? this.#unchecked(handler) : checked);
-  }
-
-  #unchecked(handler: Handler): Handler {
-    return async (request, context) => {
-      let result: Result | undefined;
-      const checked = super._wrapHandler(methods.callTool.name, async (...given) => {
-        const answer = await handler(...given);
-        result = inputRequiredIn(answer) === undefined ? answer : undefined;
-        return result === undefined ? answer : { content: [] };
-      });
-      const answer = await checked(request, context);
-      return result ?? answer;
-    };
-  }
-}
-
-/** The SDK's server. It has no tools of its own, because those of the gateway change; it only looks up their schemas. */
-class ProtocolServer extends McpServer {
-  override readonly server: Server;
-  readonly #gateway: Gateway;
-
-  constructor(gateway: Gateway, info: GatewayIdentity['info'], options: ServerOptions) {
-    super(info, options);
-    this.server = new PlainServer(info, options);
-    this.#gateway = gateway;
-  }
-
-  override toolInputSchemaJson(exposed: string): Record<string, unknown> | undefined {
-    const { view, troupe } = this.#gateway;
-    try {
-      // Also under a name that is not listed, but with which the tool can be called.
-      const meant = view.toolNamed(exposed);
-      return troupe
-        .tools()
-        .find(({ server, tool }) => server === meant.server && tool === meant.name)?.inputSchema;
-    } catch {
-      // The call itself reports an unknown name.
-      return undefined;
-    }
-  }
-}
 
 export class GatewayClient implements Audience {
   readonly server: Server;
@@ -171,18 +74,15 @@ export class GatewayClient implements Audience {
     this.#connection = connection;
     this.#gateway = gateway;
     this.#era = era;
-    this.protocol = new ProtocolServer(gateway, info, {
-      inputRequired: { maxRounds },
-      ...(instructions === undefined ? {} : { instructions }),
-    });
+    this.protocol = new ProtocolServer(gateway, info, instructions);
     this.server = this.protocol.server;
     this.server.registerCapabilities(capabilities);
     this.#requests = new ClientRequests(gateway, era, this.server, connection);
     if (capabilities.tools !== undefined) this.#offerTools();
     if (capabilities.resources !== undefined)
       this.#offerResources(capabilities.resources.subscribe === true);
-    if (capabilities.prompts !== undefined) this.#offerPrompts();
-    if (capabilities.completions !== undefined) this.#offerCompletions();
+    if (capabilities.prompts !== undefined) this.protocol.offerPrompts(this.#requests);
+    if (capabilities.completions !== undefined) this.protocol.offerCompletions(this.#requests);
     if (capabilities.logging !== undefined && era === 'legacy') this.#offerLogLevel();
     this.#leave = gateway.join(this);
     this.server.onclose = () => this.#closed();
@@ -258,15 +158,8 @@ export class GatewayClient implements Audience {
     this.#light.get(id)?.abort();
   }
 
-  #offerList(method: string, kind: ListKind, list: (context: RequestContext) => Answer): void {
-    this.server.setRequestHandler(method, { params: params.list }, async (_params, context) => {
-      await this.#gateway.firstLists(kind);
-      return list(context);
-    });
-  }
-
   #offerTools(): void {
-    this.#offerList(methods.listTools.name, 'tools', (context) => ({
+    this.protocol.offerList(methods.listTools.name, 'tools', (context) => ({
       tools: this.#gateway.tools(
         this.#requests.canOpenPages(context),
         this.#requests.rendersApps(context),
@@ -289,10 +182,10 @@ export class GatewayClient implements Audience {
 
   #offerResources(canWatch: boolean): void {
     const { view, troupe } = this.#gateway;
-    this.#offerList(methods.listResources.name, 'resources', () => ({
+    this.protocol.offerList(methods.listResources.name, 'resources', () => ({
       resources: view.resources(),
     }));
-    this.#offerList(methods.listTemplates.name, 'resources', () => ({
+    this.protocol.offerList(methods.listTemplates.name, 'resources', () => ({
       resourceTemplates: view.resourceTemplates(),
     }));
     this.server.setRequestHandler(
@@ -337,55 +230,6 @@ export class GatewayClient implements Audience {
       );
     this.#watched.get(address)?.();
     this.#watched.set(address, this.#gateway.troupe.subscribe(server, name));
-  }
-
-  #offerPrompts(): void {
-    const { view, troupe } = this.#gateway;
-    this.#offerList(methods.listPrompts.name, 'prompts', () => ({ prompts: view.prompts() }));
-    this.server.setRequestHandler(
-      methods.getPrompt.name,
-      { params: params.prompt },
-      ({ name: exposed, arguments: args }, context) =>
-        this.#requests.request(
-          context,
-          () => view.promptNamed(exposed),
-          async ({ server, name }, options) => {
-            const { result } = await troupe.getPrompt(server, name, args, options);
-            const wanted = inputRequiredIn(result);
-            if (wanted !== undefined) return wanted;
-            const messages = result.messages.map((message) => {
-              const { content } = message;
-              if (!isRecord(content)) return message;
-              return keepNumbers(
-                { ...message, content: view.blocks(server, [content])[0] },
-                message,
-              );
-            });
-            return keepNumbers({ ...result, messages }, result);
-          },
-        ),
-    );
-  }
-
-  #offerCompletions(): void {
-    const { view, troupe } = this.#gateway;
-    this.server.setRequestHandler(
-      methods.complete.name,
-      { params: params.completion },
-      ({ ref, argument, context: known }, context) =>
-        this.#requests.request(
-          context,
-          () => refOf(view, ref),
-          async (meant, options) => {
-            const given = known?.arguments && { context: { arguments: known.arguments } };
-            const request = { ref: meant.ref, argument, ...given };
-            const { result } = await troupe.complete(meant.server, request, options);
-            const values = [...result.completion.values];
-            const completion = keepNumbers({ ...result.completion, values }, result.completion);
-            return keepNumbers({ ...result, completion }, result);
-          },
-        ),
-    );
   }
 
   #offerLogLevel(): void {
