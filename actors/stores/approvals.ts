@@ -54,7 +54,6 @@ export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
 }
 
 class Store {
-  readonly #watch: WatchFiles | undefined;
   readonly #clock: Clock;
   readonly #file: RecordFile<StoredApprovals> | undefined;
   readonly #project: string;
@@ -70,22 +69,17 @@ class Store {
   #nextSave: Promise<void> | undefined;
 
   constructor({ projectRoot, stateDir, clock, onProblems, watch }: ApprovalStorePorts) {
-    this.#watch = watch;
     this.#clock = clock;
     this.#project = realFolder(projectRoot);
     this.#problems = new StoreProblems(onProblems);
     if (stateDir === undefined) return;
-    const file: RecordFile<StoredApprovals> = new RecordFile({
-      ...form,
-      path: approvalFile(stateDir),
-      clock,
-      onReading: (reading) => this.#take(file, reading),
-      onAside: (aside, why) => {
-        const name = path.basename(file.path);
-        const message = `the approvals were damaged (${why}) and are set aside here; decide again, or fix this file and put it back as ${name}`;
-        this.#problems.set('aside', aside, message);
-      },
-    });
+    const place = approvalFile(stateDir);
+    const onAside = (aside: string, why: string): void => {
+      const message = `the approvals were damaged (${why}) and are set aside here; decide again, or fix this file and put it back as ${path.basename(place)}`;
+      this.#problems.set('aside', aside, message);
+    };
+    const onReading = (reading: RecordReading<StoredApprovals>): void => this.#take(file, reading);
+    const file = new RecordFile({ ...form, path: place, clock, watch, onReading, onAside });
     this.#file = file;
   }
 
@@ -98,7 +92,7 @@ class Store {
   async load(): Promise<void> {
     if (this.#loaded === undefined) {
       this.#loaded = this.#file?.read();
-      this.#file?.watch(this.#watch);
+      this.#file?.watch();
     }
     await this.#loaded;
   }
@@ -118,9 +112,7 @@ class Store {
   /** Calls the listener after every change, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Resolves with whether every decision was saved to disk. Never rejects. */
@@ -172,12 +164,11 @@ class Store {
     if (problem !== undefined || this.#unsaved.size === 0)
       this.#problems.set('file', file.path, problem);
     if (reading.found === 'failed') return;
-    const before = this.#found;
+    const isTrustedAgain = this.#found === 'refused' && reading.found !== 'refused';
     this.#found = reading.found;
     this.#setStored(this.#ownOf(contentIn(reading)?.records ?? []));
     // Decisions made while the file could not be trusted are saved now.
-    if (before === 'refused' && reading.found !== 'refused' && this.#unsaved.size > 0)
-      this.#saveSoon(file);
+    if (isTrustedAgain && this.#unsaved.size > 0) this.#saveSoon(file);
   }
 
   #ownOf(all: readonly StoredApproval[]): ApprovalRecords {
@@ -249,15 +240,11 @@ interface StoredApprovals {
   readonly records: readonly StoredApproval[];
 }
 
-const form = {
-  version,
-  maxBytes,
-  schema: z.strictObject({
-    version: z.literal(knownVersions),
-    records: z.array(recordSchema),
-  }) as z.ZodType<StoredApprovals>,
-  textOf,
-};
+const schema = z.strictObject({
+  version: z.literal(knownVersions),
+  records: z.array(recordSchema),
+});
+const form = { version, maxBytes, schema: schema as z.ZodType<StoredApprovals>, textOf };
 
 function problemOf(reading: RecordReading<unknown>): string | undefined {
   if (reading.found === 'refused')
@@ -290,10 +277,8 @@ async function withoutForgotten(
 
 /** Returns whether a folder no longer exists. A folder that cannot be read counts as existing. */
 async function isGone(folder: string): Promise<boolean> {
-  return lstat(folder).then(
-    () => false,
-    (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(codeOf(error)),
-  );
+  const code = await lstat(folder).then(() => '', codeOf);
+  return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
 /** Drops tool definitions, which are only shown to the user, rather than fail. */

@@ -8,9 +8,13 @@
  */
 
 import { dirname } from 'node:path';
-import { createActor, fromPromise, waitFor } from 'xstate';
+import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
 import { z } from 'zod';
-import { type FoundFile, recordFileMachine } from '../../machines/record-file.ts';
+import {
+  type FoundFile,
+  type RecordFileEvent,
+  recordFileMachine,
+} from '../../machines/record-file.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { replaceWhole, syncFolder } from '../files/file-system.ts';
 import { readPrivate, setAside } from '../files/private-file.ts';
@@ -100,6 +104,8 @@ export interface RecordFilePorts<Content> extends RecordForm<Content> {
   readonly onReading?: (reading: RecordReading<Content>) => void;
   /** Called with a damaged file's new path. */
   readonly onAside?: (aside: string, why: string) => void;
+  /** Watches the file. Default: on the disk. */
+  readonly watch?: WatchFiles | undefined;
 }
 
 type Answer<Content> = (reading: RecordReading<Content>) => void;
@@ -107,24 +113,21 @@ type Answer<Content> = (reading: RecordReading<Content>) => void;
 export class RecordFile<Content> {
   readonly path: string;
   readonly #ports: RecordFilePorts<Content>;
-  readonly #actor;
   readonly #readers: Answer<Content>[] = [];
   readonly #edits: { readonly edit: RecordEdit<Content>; readonly answer: Answer<Content> }[] = [];
+  #actor: ActorRefFrom<typeof recordFileMachine> | undefined;
   #unwatch: (() => void) | undefined;
 
   constructor(ports: RecordFilePorts<Content>) {
     this.path = ports.path;
     this.#ports = ports;
-    const read = fromPromise(() => this.#read());
-    const write = fromPromise(() => this.#write());
-    this.#actor = createActor(recordFileMachine.provide({ actors: { read, write } })).start();
   }
 
   /** Reads the file after the call, even if a reading has already begun. Never rejects. */
   read(): Promise<RecordReading<Content>> {
     return new Promise((answer) => {
       this.#readers.push(answer);
-      this.#actor.send({ type: 'file.read' });
+      this.#send('file.read');
     });
   }
 
@@ -135,13 +138,14 @@ export class RecordFile<Content> {
   update(edit: RecordEdit<Content>): Promise<RecordReading<Content>> {
     return new Promise((answer) => {
       this.#edits.push({ edit, answer });
-      this.#actor.send({ type: 'file.write' });
+      this.#send('file.write');
     });
   }
 
   /** Reads the file whenever it may have changed. */
-  watch(watch: WatchFiles = watchSettingsFiles): void {
-    const changed = (): void => this.#actor.send({ type: 'file.read' });
+  watch(): void {
+    const { watch = watchSettingsFiles } = this.#ports;
+    const changed = (): void => this.#send('file.read');
     // It is then polled; the settings watch reports why.
     this.#unwatch = watch([this.path], { changed, slowed: () => {} });
   }
@@ -149,7 +153,17 @@ export class RecordFile<Content> {
   /** Stops watching; resolves after the last reading and the last write. */
   async close(): Promise<void> {
     this.#unwatch?.();
-    await waitFor(this.#actor, (snapshot) => snapshot.hasTag('settled'));
+    if (this.#actor !== undefined) await waitFor(this.#actor, (file) => file.hasTag('settled'));
+  }
+
+  #send(type: RecordFileEvent['type']): void {
+    // A file that is not used costs nothing.
+    this.#actor ??= createActor(
+      recordFileMachine.provide({
+        actors: { read: fromPromise(() => this.#read()), write: fromPromise(() => this.#write()) },
+      }),
+    ).start();
+    this.#actor.send({ type });
   }
 
   async #read(): Promise<FoundFile> {
