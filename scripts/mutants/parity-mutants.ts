@@ -1,15 +1,16 @@
 /**
  * Breaks the code behind drawn rows of docs/parity.md: `npm run mutants -- parity --sample 60 --seed 1`.
  *
- * While vitest loads the code, each comparison, condition and call statement becomes a site that
- * can be broken at run time: negated, or left out. For each row, its named tests run once to record
- * the sites that they execute. A site that the tests of few other rows execute most likely belongs
- * to the row's behaviour, so one of the rarest is broken, chosen by the seed, and the tests run again.
+ * While vitest loads the code, each comparison, condition, call statement and assignment becomes a site that
+ * can be broken at run time: negated, or left out. The test files of a row run once to record which
+ * test executes which site. Sites that the row's tests execute, and the fewest other tests of these
+ * files, most likely belong to the row's behaviour. Some of them, chosen by the seed, are broken one
+ * at a time while the row's tests run again; the row is killed once these notice a break.
  *
- * A killed row proves that its tests check code that is specific to them, not that they check
- * every word of the row. A survivor is a row to read: its tests check too little, the site does not
- * belong to its behaviour, or breaking the site has no effect. Code that tests run in other
- * processes has no sites; a row without any is replaced by the next of the draw.
+ * A killed row proves that its tests check something that is specific to them, not every word of the
+ * row. A survivor is a row to read: its tests check too little, the sites do not belong to its
+ * behaviour, or breaking them has no effect. Code that tests run in other processes has no
+ * sites; a row without any is replaced by the next of the draw.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,6 +29,12 @@ interface Site {
   readonly id: number;
   readonly place: string;
   readonly text: string;
+}
+
+/** A test executes a site. */
+interface Execution {
+  readonly id: number;
+  readonly test: string;
 }
 
 // Single survivors can be sites that have nothing to do with their row.
@@ -51,14 +58,16 @@ const hook = `globalThis.$site ??= (() => {
       if (left === 0) process.kill(process.pid, 'SIGKILL');
       return id === Number(broken) ? !value : value;
     }
-    if (globalThis.__vitest_worker__.current?.type !== 'test' || seen.has(id)) return value;
-    seen.add(id);
-    appendFileSync(record, id + '\\n');
+    const test = globalThis.__vitest_worker__.current;
+    if (test?.type !== 'test') return value;
+    const line = id + ' ' + JSON.stringify(test.name) + '\\n';
+    if (!seen.has(line)) appendFileSync(record, line);
+    seen.add(line);
     return value;
   };
 })(); `.replaceAll('\n', ' ');
 
-/** Turns the comparisons, conditions and call statements of the code into sites. */
+/** Turns the comparisons, conditions, call statements and assignments of the code into sites. */
 export class Sites {
   readonly all: Site[] = [];
   readonly #loaded = new Map<string, string>();
@@ -68,6 +77,14 @@ export class Sites {
     const loaded = this.#loaded.get(file) ?? this.#withSites(file, code);
     this.#loaded.set(file, loaded);
     return loaded;
+  }
+
+  /** Returns some of the sites that have these ids. */
+  drawn(ids: readonly number[], seed: number, count: number): readonly Site[] {
+    // Ids follow the order of loading, which differs between runs.
+    const found = ids.flatMap((id) => this.all[id] ?? []);
+    const sorted = found.toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
+    return shuffled(sorted, seed).slice(0, count);
   }
 
   #withSites(file: string, code: string): string {
@@ -82,10 +99,11 @@ export class Sites {
         const line = source.getLineAndCharacterOfPosition(at).line + 1;
         const text = node.getText(source).replaceAll(/\s+/gu, ' ').slice(0, 100);
         this.all.push({ id, place: `${file}:${line}`, text });
-        inserts.push({ at, text: kind === 'call' ? `$site(${id}, true) && ` : `$site(${id}, ` });
+        const before = kind === 'condition' ? `$site(${id}, ` : `$site(${id}, true) && (`;
+        inserts.push({ at, text: before });
       }
       ts.forEachChild(node, visit);
-      if (kind === 'condition') inserts.push({ at: node.end, text: ')' });
+      if (kind !== undefined) inserts.push({ at: node.end, text: ')' });
     };
     ts.forEachChild(source, visit);
     const ends = inserts.toSorted((one, other) => one.at - other.at);
@@ -94,7 +112,9 @@ export class Sites {
   }
 }
 
-function kindOf(node: ts.Node): 'condition' | 'call' | undefined {
+const textOf = ({ place, text }: Site): string => `${place}: ${text}`;
+
+function kindOf(node: ts.Node): 'condition' | 'statement' | undefined {
   const { parent } = node;
   if (ts.isIterationStatement(parent, false)) return undefined;
   if (ts.isBinaryExpression(node) && isComparison.test(node.operatorToken.getText()))
@@ -103,11 +123,15 @@ function kindOf(node: ts.Node): 'condition' | 'call' | undefined {
     (ts.isIfStatement(parent) && parent.expression === node) ||
     (ts.isConditionalExpression(parent) && parent.condition === node);
   if (isTested) return 'condition';
-  if (!ts.isExpressionStatement(node)) return undefined;
-  const call = ts.isAwaitExpression(node.expression) ? node.expression.expression : node.expression;
-  return ts.isCallExpression(call) && call.expression.kind !== ts.SyntaxKind.SuperKeyword
-    ? 'call'
-    : undefined;
+  const isStatement =
+    ts.isExpressionStatement(parent) && !ts.isIterationStatement(parent.parent, false);
+  return isStatement && isCallOrAssignment(node) ? 'statement' : undefined;
+}
+
+function isCallOrAssignment(node: ts.Node): boolean {
+  const made = ts.isAwaitExpression(node) ? node.expression : node;
+  if (ts.isCallExpression(made)) return made.expression.kind !== ts.SyntaxKind.SuperKeyword;
+  return ts.isBinaryExpression(made) && made.operatorToken.kind === ts.SyntaxKind.EqualsToken;
 }
 
 function vitestWith(root: string, sites: Sites): Promise<Vitest> {
@@ -126,7 +150,6 @@ function vitestWith(root: string, sites: Sites): Promise<Vitest> {
       globalSetup: `${root}test/support/compiled-folder.ts`,
       // Longer than a test with real processes; one that hangs counts as killed.
       testTimeout: 30_000,
-      bail: 1,
       restoreMocks: true,
       unstubEnvs: true,
       unstubGlobals: true,
@@ -143,6 +166,7 @@ function vitestWith(root: string, sites: Sites): Promise<Vitest> {
 class RowTests {
   readonly #vitest: Vitest;
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'parity-mutants-'));
+  readonly #executed = new Map<string, readonly Execution[]>();
 
   constructor(vitest: Vitest) {
     this.#vitest = vitest;
@@ -151,13 +175,35 @@ class RowTests {
     process.env['MUTANT_RECORD'] = path.join(this.#folder, 'executed');
   }
 
-  /** Returns the ids of the sites that the tests execute, or why there are none. */
-  async executedBy(row: ShownRow): Promise<ReadonlySet<number> | string> {
-    writeFileSync(path.join(this.#folder, 'executed'), '');
+  /** Returns the ids of the sites that the fewest other tests execute, or why there are none. */
+  async specificTo(row: ShownRow): Promise<readonly number[] | string> {
     if (!(await this.#pass(row))) return 'its tests fail without any mutant';
-    const text = readFileSync(path.join(this.#folder, 'executed'), 'utf8');
-    const ids = new Set(text.trim().split('\n').map(Number));
-    return text === '' ? 'its tests execute no code of ours in their own process' : ids;
+    const named = testsOf(row);
+    const own = new Set<number>();
+    const othersOf = new Map<number, number>();
+    for (const each of new Set(named.map(({ file }) => file)))
+      for (const { id, test } of await this.#executedIn(each)) {
+        if (named.some(({ file, title }) => file === each && title.test(test))) own.add(id);
+        else othersOf.set(id, (othersOf.get(id) ?? 0) + 1);
+      }
+    const fewest = Math.min(...[...own].map((id) => othersOf.get(id) ?? 0));
+    const specific = [...own].filter((id) => (othersOf.get(id) ?? 0) === fewest);
+    return own.size > 0 ? specific : 'its tests execute no code of ours in their own process';
+  }
+
+  async #executedIn(file: string): Promise<readonly Execution[]> {
+    const known = this.#executed.get(file);
+    if (known !== undefined) return known;
+    const record = path.join(this.#folder, 'executed');
+    writeFileSync(record, '');
+    await this.#run([file]);
+    const lines = readFileSync(record, 'utf8').trim().split('\n');
+    const executed = lines.filter(Boolean).map((line) => {
+      const [, id, test = ''] = /^(\d+) (.*)$/u.exec(line) ?? [];
+      return { id: Number(id), test: JSON.parse(test) as string };
+    });
+    this.#executed.set(file, executed);
+    return executed;
   }
 
   async notice(row: ShownRow, { id }: Site): Promise<boolean> {
@@ -167,17 +213,22 @@ class RowTests {
     return isNoticed;
   }
 
-  async #pass(row: ShownRow): Promise<boolean> {
-    const project = this.#vitest.getRootProject();
+  #pass(row: ShownRow): Promise<boolean> {
     const named = testsOf(row);
     const names = named.map(({ words }) => `(?:^| )${patternOf(words)}$`);
-    const testNamePattern = new RegExp(names.join('|'), 'su');
-    const specifications = [...new Set(named.map(({ file }) => file))].map((file) =>
-      project.createSpecification(path.join(project.config.root, file), { testNamePattern }),
+    const files = new Set(named.map(({ file }) => file));
+    return this.#run([...files], { testNamePattern: new RegExp(names.join('|'), 'su') });
+  }
+
+  async #run(files: readonly string[], options: { testNamePattern?: RegExp } = {}) {
+    const project = this.#vitest.getRootProject();
+    const modules = files.map((file) => path.join(project.config.root, file));
+    const run = await this.#vitest.runTestSpecifications(
+      modules.map((module) => project.createSpecification(module, options)),
     );
-    const { testModules, unhandledErrors } =
-      await this.#vitest.runTestSpecifications(specifications);
-    return unhandledErrors.length === 0 && testModules.every((module) => module.ok());
+    // The result includes modules of earlier runs.
+    const own = run.testModules.filter(({ moduleId }) => modules.includes(moduleId));
+    return run.unhandledErrors.length === 0 && own.every((module) => module.ok());
   }
 
   async close(): Promise<void> {
@@ -193,63 +244,54 @@ export async function breakDrawnRows(root: string, args: readonly string[]): Pro
     options: {
       sample: { type: 'string', default: '60' },
       seed: { type: 'string', default: '1' },
+      breaks: { type: 'string', default: '5' },
       rows: { type: 'string', default: '' },
     },
   });
-  const [sample, seed] = [Number(values.sample), Number(values.seed)];
+  const seed = Number(values.seed);
   const startedAt = performance.now();
   const sites = new Sites();
   const tests = new RowTests(await vitestWith(root, sites));
-  const covered: { row: ShownRow; name: string; ids: ReadonlySet<number> }[] = [];
-  for (const row of drawnBy(seed, values.rows)) {
-    if (covered.length === sample) break;
-    const ids = await tests.executedBy(row);
-    const name = row.cells[0] ?? '';
-    if (typeof ids === 'string') console.log(`left out: ${name}, because ${ids}`);
-    else covered.push({ row, name, ids });
-  }
+  let rowCount = 0;
   let killedCount = 0;
-  for (const { row, name, ids } of covered) {
-    const { site, rowCount } = specificOf(ids, covered, sites, chanceOf(seed, ids.size));
-    const isKilled = await tests.notice(row, site);
-    if (isKilled) killedCount += 1;
-    const where = `${site.place}: ${site.text}; executed by ${rowCount} of the rows`;
-    console.log(`${isKilled ? 'killed' : 'survived'}: ${name} (${where})`);
+  for (const row of drawnBy(seed, values.rows)) {
+    if (rowCount === Number(values.sample)) break;
+    const ids = await tests.specificTo(row);
+    const name = row.cells[0] ?? '';
+    if (typeof ids === 'string') {
+      console.log(`left out: ${name}, because ${ids}`);
+      continue;
+    }
+    rowCount += 1;
+    const missed: string[] = [];
+    let noticed: Site | undefined;
+    for (const site of sites.drawn(ids, seed, Number(values.breaks))) {
+      if (await tests.notice(row, site)) noticed = site;
+      else missed.push(textOf(site));
+      if (noticed !== undefined) break;
+    }
+    if (noticed !== undefined) killedCount += 1;
+    const outcome = noticed === undefined ? 'survived' : `killed by ${textOf(noticed)}`;
+    console.log([`${name}: ${outcome}`, ...missed].join('\n  not by '));
   }
   await tests.close();
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
-  console.log(`${killedCount} of ${covered.length} killed in ${seconds} s`);
-  return killedCount >= covered.length * leastShare;
+  console.log(`${killedCount} of ${rowCount} killed in ${seconds} s`);
+  return killedCount >= rowCount * leastShare;
 }
 
 /** Returns rows in an order that the seed decides, or those that are named. */
 function drawnBy(seed: number, names: string): readonly ShownRow[] {
   const chosen = names.split(',').filter((name) => name !== '');
-  return page
-    .map((row, index) => ({ row, rank: chanceOf(seed, index) }))
-    .filter(({ row }) => testsOf(row).length > 0)
-    .filter(({ row }) => chosen.length === 0 || chosen.includes(row.cells[0] ?? ''))
+  const rows = page.filter((row) => testsOf(row).length > 0);
+  const isChosen = ({ cells }: ShownRow): boolean =>
+    chosen.length === 0 || chosen.includes(cells[0] ?? '');
+  return shuffled(rows, seed).filter(isChosen);
+}
+
+function shuffled<T>(all: readonly T[], seed: number): readonly T[] {
+  return all
+    .map((each, index) => ({ each, rank: chanceOf(seed, index) }))
     .toSorted((one, other) => one.rank - other.rank)
-    .map(({ row }) => row);
+    .map(({ each }) => each);
 }
-
-/** Returns one of the sites that the fewest rows execute. */
-function specificOf(
-  ids: ReadonlySet<number>,
-  covered: readonly { ids: ReadonlySet<number> }[],
-  sites: Sites,
-  chance: number,
-) {
-  const countOf = (id: number): number => covered.filter((row) => row.ids.has(id)).length;
-  const rowCount = Math.min(...[...ids].map(countOf));
-  const rarest = [...ids]
-    .filter((id) => countOf(id) === rowCount)
-    .flatMap((id) => sites.all[id] ?? [])
-    // Ids follow the order of loading, which differs between runs.
-    .toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  const site = rarest[Math.floor(chance * rarest.length)];
-  if (site === undefined) throw new Error('the tests executed no known site');
-  return { site, rowCount };
-}
-
-const keyOf = ({ place, text }: Site): string => `${place} ${text}`;

@@ -28,10 +28,12 @@ describe('mutants', () => {
 describe('the sites of code', () => {
   const code = `
     const log = [];
-    const add = (word) => log.push(word);
+    let word = 'none';
+    word = 'more';
+    const add = (one) => log.push(one);
     if (one) add('one'); else add('none');
     add(two === 2 ? 'two' : 'not two');
-    while (log.length < 3) add('more');
+    while (log.length < 3) add(word);
     return log.join();`;
   const sites = new Sites();
   const loaded = sites.load('src/a.ts', code);
@@ -44,13 +46,14 @@ describe('the sites of code', () => {
     expect(resultWithout()).toBe('one,two,more');
   });
 
-  it('are its conditions, comparisons and calls, except those of loops', () => {
+  it('are its conditions, comparisons, calls and assignments, except those of loops', () => {
     expect(sites.all.map(({ id, place, text }) => [place, text, resultWithout(id)])).toEqual([
-      ['src/a.ts:4', 'one', 'none,two,more'],
-      ['src/a.ts:4', "add('one');", 'two,more,more'],
-      ['src/a.ts:4', "add('none');", 'one,two,more'],
-      ['src/a.ts:5', "add(two === 2 ? 'two' : 'not two');", 'one,more,more'],
-      ['src/a.ts:5', 'two === 2', 'one,not two,more'],
+      ['src/a.ts:4', "word = 'more'", 'one,two,none'],
+      ['src/a.ts:6', 'one', 'none,two,more'],
+      ['src/a.ts:6', "add('one')", 'two,more,more'],
+      ['src/a.ts:6', "add('none')", 'one,two,more'],
+      ['src/a.ts:7', "add(two === 2 ? 'two' : 'not two')", 'one,more,more'],
+      ['src/a.ts:7', 'two === 2', 'one,not two,more'],
     ]);
   });
 });
