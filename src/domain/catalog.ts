@@ -85,6 +85,7 @@ export interface ExposedPrompt extends ListedPrompt, Shown {}
 
 /** One server's own instructions for its use. */
 export interface ExposedInstructions extends Shown {
+  /** The server's text for a model, as it sent it. */
   readonly text: string;
 }
 

@@ -26,6 +26,7 @@ export type PermissionRules = {
 
 /** One call that needs a decision before it is sent. */
 export interface PermissionRequest {
+  /** The server's name in the settings. */
   readonly server: string;
   /** The server's own name for the tool. */
   readonly tool: string;

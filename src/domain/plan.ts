@@ -17,6 +17,7 @@ export type StepKind =
 
 /** What a pass does, or would do, to one server. */
 export interface Step {
+  /** The server's name in the settings. */
   readonly server: string;
   readonly step: StepKind;
   /** One short phrase for the user, for example "args changed". */

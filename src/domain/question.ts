@@ -76,7 +76,9 @@ export interface NamedField {
 
 /** A server's request to a model. Strings are printable; the rest is as the server sent it. */
 export interface SamplingRequest {
+  /** The conversation, as the protocol defines it. */
   readonly messages: readonly Readonly<Record<string, unknown>>[];
+  /** Most tokens to generate. */
   readonly maxTokens: number;
   readonly systemPrompt?: string;
   readonly temperature?: number;
@@ -87,10 +89,12 @@ export interface SamplingRequest {
 
 /** A model's message. */
 export interface SamplingResult {
+  /** The model that answered. */
   readonly model: string;
   readonly role: 'user' | 'assistant';
   /** A block of content: `{ type: 'text', text }`, or an image or audio. */
   readonly content: Readonly<Record<string, unknown>>;
+  /** Why it stopped, such as `endTurn`. Default: none is sent. */
   readonly stopReason?: string;
 }
 
@@ -161,6 +165,7 @@ export type QuestionHandler = (
  * another one, is passed to its handler. Clients are told apart by identity.
  */
 export interface QuestionClient {
+  /** Answers questions that may belong to any of its calls. */
   readonly onQuestion: QuestionHandler;
   /**
    * The user whose client it is. Among clients of one user, a call that one of them abandoned takes no

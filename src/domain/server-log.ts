@@ -20,5 +20,6 @@ export interface ServerLogLine {
   /** Number of the server's session; 0 before the first one. */
   readonly session: number;
   readonly stream: LogStream;
+  /** The text, redacted, without its end of line. */
   readonly line: string;
 }

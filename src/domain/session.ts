@@ -336,6 +336,7 @@ export interface ServerProfile {
   readonly description?: string;
   readonly websiteUrl?: string;
   readonly icons?: readonly Readonly<Record<string, unknown>>[];
+  /** What it declared, as the protocol defines it. */
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 

@@ -48,11 +48,13 @@ export interface ToolTraits {
 export interface ExposedTool extends ListedExtras {
   /** Exposed name, for example `mcp__db__query`; at most 64 characters, unless a policy says otherwise. */
   readonly name: string;
+  /** The name of the server that offers it. */
   readonly server: string;
   /** The server's own name for the tool. */
   readonly tool: string;
   readonly title?: string;
   readonly description?: string;
+  /** The JSON Schema of its arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /** JSON Schema for the structured content of results, if the server declares it. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
@@ -60,6 +62,7 @@ export interface ExposedTool extends ListedExtras {
   readonly annotations?: ToolAnnotations;
   /** The reliable part of the annotations; present whenever they are. */
   readonly traits?: ToolTraits;
+  /** The server's own words on how it runs, unchanged. */
   readonly execution?: Readonly<Record<string, unknown>>;
   /**
    * Present if the tool is for an app's user interface only (`_meta.ui.visibility` of MCP Apps): do not offer it to a

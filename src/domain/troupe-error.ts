@@ -8,9 +8,11 @@ export interface TroupeErrorDetails {
   readonly retryable?: boolean | undefined;
   /** Whether the call ran. Default: `not_executed`. */
   readonly outcome?: Outcome | undefined;
+  /** How long to wait before the next try, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   readonly rpcCode?: number | undefined;
   readonly rpcData?: Readonly<Record<string, unknown>> | undefined;
+  /** The error behind it. */
   readonly cause?: unknown;
 }
 

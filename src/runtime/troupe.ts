@@ -255,6 +255,7 @@ export interface CallReport {
 export interface BackgroundCall {
   /** The id to pass to `collect`. */
   readonly id: string;
+  /** The server's name in the settings. */
   readonly server: string;
   readonly tool: string;
   /** When its caller got the receipt, in ISO 8601. */

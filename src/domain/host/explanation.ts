@@ -61,10 +61,13 @@ export interface RunningTimer {
 
 /** A position in the queue for a start permit. */
 export interface QueuePlace {
+  /** Which permits it waits for. */
   readonly pool: 'local' | 'remote';
   /** Position in the queue, counted from 1. */
   readonly position: number;
+  /** How many servers wait in the pool, this one included. */
   readonly waiting: number;
+  /** How many permits the pool has. */
   readonly permits: number;
   /** Names of the servers that hold the permits. */
   readonly heldBy: readonly string[];
@@ -82,7 +85,9 @@ export interface WindowUse {
    * they reached the limit, the times at that moment.
    */
   readonly times: readonly string[];
+  /** How many are one too many. */
   readonly limit: number;
+  /** Length of the sliding window. */
   readonly windowMs: number;
 }
 
@@ -90,15 +95,21 @@ export interface WindowUse {
 export interface Attempt {
   /** Number of the session within its generation. */
   readonly session: number;
+  /** The generation of settings that it was made with. */
   readonly generation: string;
   /** The attempt's number within its outage, counted from 1. */
   readonly attempt: number;
+  /** When it began, in ISO 8601. */
   readonly startedAt: string;
+  /** Time spent in the queue for a start permit. */
   readonly queuedMs?: number;
+  /** Time spent connecting, until the handshake ended. */
   readonly connectingMs?: number;
+  /** Time spent listing the tools. */
   readonly loadingToolsMs?: number;
   /** How long it was ready or degraded. */
   readonly readyMs?: number;
+  /** Time spent closing the session. */
   readonly stoppingMs?: number;
   /** When the attempt ended; absent while it continues. */
   readonly endedAt?: string;
@@ -139,6 +150,7 @@ export type AdmissionRule =
 
 /** Everything that explains one server. */
 export interface Explanation {
+  /** The status that is explained. */
   readonly status: ServerStatus;
   /** Absent only for a server whose chart is being replaced, or after the troupe has stopped. */
   readonly decision?: Decision;
@@ -147,6 +159,7 @@ export interface Explanation {
    * there is a session.
    */
   readonly session?: { readonly state: string };
+  /** What would change the state. */
   readonly movedBy: readonly Mover[];
   /** Running timers, soonest first; includes the session's timers. */
   readonly timers: readonly RunningTimer[];

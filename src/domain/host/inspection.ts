@@ -51,10 +51,13 @@ export interface ActorRecord extends InRecord<'actor'> {
 
 /** An event was delivered. */
 export interface EventRecord extends InRecord<'event'> {
+  /** The receiver. */
   readonly to: ActorKey;
   /** The sender; absent for the host or I/O. The same as `to` for timers and raised events. */
   readonly from?: ActorKey;
+  /** The event's type, for example `server.stop`. */
   readonly type: string;
+  /** Absent if the event has no listed values. */
   readonly facts?: EventFacts;
 }
 
@@ -106,6 +109,7 @@ export interface TimerRecord extends InRecord<'timer'> {
 /** A timer fired, or was cancelled. */
 export interface TimerEndRecord extends InRecord<'timerEnd'> {
   readonly actor: ActorKey;
+  /** The timer's id, as in its `TimerRecord`. */
   readonly id: string;
   /** False if it was cancelled. */
   readonly fired: boolean;
@@ -199,6 +203,7 @@ export interface PicturedActor {
   readonly server?: string;
   /** The state of the actor's life. Ended actors are omitted, except for the root. */
   readonly life: ActorLife;
+  /** The active states without substates, as paths. */
   readonly leaves: readonly string[];
   /** Running timers, in the order in which they were armed. `armedAt` counts like `t`. */
   readonly timers: readonly {
@@ -213,7 +218,9 @@ export interface PicturedActor {
 
 /** The state after record `n`, without contexts. */
 export interface InspectionPicture {
+  /** The record after which it was taken. */
   readonly n: number;
+  /** The time of that record, in milliseconds. */
   readonly t: number;
   readonly actors: readonly PicturedActor[];
   /** The servers' statuses, sorted by name. */
@@ -270,6 +277,7 @@ export interface InspectionSource {
   readonly machines: Readonly<Record<MachineKey, string>>;
   /** Number of the oldest available record; `last + 1` if there is none. */
   readonly first: number;
+  /** Number of the newest record; 0 if there is none. */
   readonly last: number;
   /**
    * Returns the picture after record `at`, by default the last one. Undefined if it is not

@@ -5,11 +5,15 @@ import type { SourceRef, ToolFilter } from '../settings.ts';
 export interface RuledServer {
   /** The server's name in the settings. */
   readonly name: string;
+  /** Where it was declared. */
   readonly source: SourceRef;
   /** The spec as written: its values may be secrets, or `${VAR}` references to them. */
   readonly spec: ServerSpec;
+  /** Whether its entry enables it. */
   readonly enabled: boolean;
+  /** Whether its entry declares it as trusted. */
   readonly trust: boolean;
+  /** Which of its tools its entry shows. */
   readonly tools: ToolFilter;
 }
 

@@ -25,6 +25,7 @@ export interface ServerStatus {
   /** The server's name in the settings. */
   readonly name: string;
   readonly state: ServerState;
+  /** Why it is in this state; absent where the state says it all. */
   readonly reason?: StateReason;
   readonly catalog: CatalogState;
   readonly circuit: CircuitState;
@@ -44,6 +45,7 @@ export interface ServerStatus {
   readonly toolNotes?: readonly string[];
   /** The id of the running process; absent without one. */
   readonly pid?: number;
+  /** What carries its sessions. */
   readonly transport: TransportKind;
   /** The protocol era of the open session; absent without one. */
   readonly era?: 'legacy' | 'modern';
@@ -52,6 +54,7 @@ export interface ServerStatus {
    * this machine: it may be downloading.
    */
   readonly mayDownload?: true;
+  /** Where its settings come from. */
   readonly source: {
     readonly file?: string;
     readonly key: string;
@@ -85,10 +88,12 @@ export type TroupeState = (typeof troupeStates)[number];
 export interface TroupeStatus {
   /** The id of the host's process. */
   readonly pid: number;
+  /** The version of mcp-troupe. */
   readonly version: string;
   /** When this state began, in ISO 8601. */
   readonly since: string;
   readonly state: TroupeState;
+  /** The last pass: when it was, in ISO 8601, and how many steps it took. Absent before the first. */
   readonly lastReconcile?: {
     readonly at: string;
     readonly steps: number;
@@ -103,6 +108,7 @@ export interface TroupeStatus {
 
 /** Number of servers that currently have a session. */
 export interface SessionCount {
+  /** Over all transports. */
   readonly total: number;
   readonly byTransport: Readonly<Record<TransportKind, number>>;
   /** Running server processes, including those that are ending. */
@@ -116,6 +122,7 @@ export interface SessionCount {
 export interface BudgetUse {
   /** The policy's `admission.maxServers`. */
   readonly max: number;
+  /** Whether servers beyond the budget are only reported, or kept from running. */
   readonly mode: 'warn' | 'enforce';
   /** Number of slots in use. */
   readonly taken: number;

@@ -15,7 +15,10 @@ export interface TelemetryProviders {
 
 /** A trace context in the format of W3C Trace Context and Baggage. */
 export interface TraceContext {
+  /** The header of W3C Trace Context. */
   readonly traceparent?: string;
+  /** The header of W3C Trace Context. */
   readonly tracestate?: string;
+  /** The header of W3C Baggage. */
   readonly baggage?: string;
 }

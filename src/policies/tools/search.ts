@@ -11,6 +11,7 @@ import type { ExposedTool } from '../../domain/tool.ts';
 
 /** A tool and its score; higher is better. Scores are comparable within one search only. */
 export interface ToolMatch {
+  /** The tool, as `Troupe.tools` lists it. */
   readonly tool: ExposedTool;
   /** How well it matches; only comparable within one search. */
   readonly score: number;

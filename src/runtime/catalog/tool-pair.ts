@@ -19,11 +19,13 @@ export interface ToolPairOptions {
 export interface PairedTool {
   readonly name: string;
   readonly description: string;
+  /** The JSON Schema of its arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
 /** Two tools that replace all others. */
 export interface ToolPair {
+  /** The two tools to offer to a model. */
   readonly tools: readonly [search: PairedTool, call: PairedTool];
   /**
    * Runs one of the two tools for a model. A failed call is a result with `isError`, one line `MCP
