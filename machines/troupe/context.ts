@@ -138,7 +138,7 @@ export interface Outcome {
   readonly facts?: Partial<TroupeContext>;
   /** Ids of the children that it stops. A server that has ended needs no stop. */
   readonly ends?: readonly string[];
-  readonly births?: readonly ServerInput[];
+  readonly spawns?: readonly ServerInput[];
   readonly handovers?: readonly HandoverInput[];
   readonly orders?: readonly Order[];
   readonly news?: TroupeEmitted;

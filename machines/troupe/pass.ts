@@ -17,7 +17,6 @@ import { placeOf, serverNamed } from '../../src/policies/admission/server-place.
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import { type PresentServers, planChanges } from '../../src/policies/plan-changes.ts';
 import { poolOf, type ServerInput, startsAtOnce, startsHalted } from '../server/context.ts';
-import type { ServerCommand } from '../server/server.ts';
 import type { SlotRequest } from '../slots.ts';
 import {
   catalogKey,
@@ -32,6 +31,7 @@ import {
 } from './context.ts';
 import { type HandoverInput, handoverIdOf } from './handover.ts';
 import { afterPass, sinceLastPass } from './last-pass.ts';
+import { moveOf } from './moves.ts';
 
 /** The part of the context from which a plan is made. */
 export type PlanningFacts = Pick<
@@ -157,66 +157,52 @@ type Change = Step & { readonly step: Exclude<StepKind, 'keep'> };
 /** Computes the outcome of a pass's steps. */
 function outcomeOf(context: TroupeContext, steps: readonly Change[], wanted: Pass['wanted']) {
   const changes = new Map<string, LiveServer>();
-  const births: ServerInput[] = [];
+  const spawns: ServerInput[] = [];
   const handovers: HandoverInput[] = [];
   const orders: Order[] = [];
-  const born = new Set<string>();
+  const spawned = new Set<string>();
   for (const { server, step } of steps) {
     const now = changes.get(server) ?? context.live.get(server);
-    const spawnCount = context.spawnCount + born.size;
+    const spawnCount = context.spawnCount + spawned.size;
     const move = moveOf(step, now, wanted(server), `${server}.${spawnCount % 2}`);
     changes.set(server, move.live);
     orders.push(...move.orders);
-    if (move.birth === undefined) continue;
-    const { actorId } = move.birth;
-    const seat = { actorId, succeeds: now !== undefined, seed: context.seed + spawnCount };
-    births.push(inputOf(move.birth.wanted, seat, context));
+    if (move.spawn === undefined) continue;
+    const { actorId } = move.spawn;
+    const identity = { actorId, succeeds: now !== undefined, seed: context.seed + spawnCount };
+    spawns.push(inputOf(move.spawn.wanted, identity, context));
     if (now !== undefined) handovers.push({ server, present: now.actorId, successor: actorId });
-    born.add(server);
+    spawned.add(server);
   }
-  const spawnCount = context.spawnCount + born.size;
-  const startWishes = context.startWishes.filter((server) => !born.has(server));
+  const spawnCount = context.spawnCount + spawned.size;
+  const startWishes = context.startWishes.filter((server) => !spawned.has(server));
   const live = context.live.withAll(changes);
-  const requests = births.filter(startsAtOnce).map((input) => requestOf(input, context));
+  const requests = spawns.filter(startsAtOnce).map((input) => requestOf(input, context));
   if (requests.length > 0)
     orders.push({ to: 'slots', event: { type: 'slots.requested', requests } });
   const halted = context.halted.withAll(
-    births.filter(startsHalted).map(({ actorId }) => [actorId, true]),
+    spawns.filter(startsHalted).map(({ actorId }) => [actorId, true]),
   );
-  return { facts: { live, spawnCount, startWishes, halted }, births, handovers, orders };
-}
-
-function moveOf(
-  step: Change['step'],
-  now: LiveServer | undefined,
-  wanted: AdmittedServer | undefined,
-  newId: string,
-): Move {
-  // Every server in a plan is live or wanted.
-  if (wanted === undefined) return retired(now as LiveServer);
-  if (now === undefined)
-    return { live: liveAs(wanted, newId), orders: [], birth: { wanted, actorId: newId } };
-  if (step === 'replace') return retired(now);
-  return step === 'handover' ? handedOn(now, wanted) : changed(step, now, wanted);
+  return { facts: { live, spawnCount, startWishes, halted }, spawns, handovers, orders };
 }
 
 function inputOf(
   { desired, verdict }: AdmittedServer,
-  seat: Pick<ServerInput, 'actorId' | 'succeeds' | 'seed'>,
+  identity: Pick<ServerInput, 'actorId' | 'succeeds' | 'seed'>,
   { stopWishes, startWishes, knownCatalogs }: TroupeContext,
 ): ServerInput {
   const { name, generation, transport, startup, policy, mayDownload = false } = desired;
   return {
     // First, as in `withPolicy`.
     name,
-    ...seat,
+    ...identity,
     generation,
     transport,
     startup,
     policy,
     verdict,
     stopWanted: stopWishes.some((wish) => wish.server === name && wish.generation === generation),
-    startWanted: seat.succeeds || startWishes.includes(name),
+    startWanted: identity.succeeds || startWishes.includes(name),
     hasStoredCatalog: knownCatalogs.has(catalogKey(name, generation)),
     mayDownload,
   };
@@ -238,48 +224,6 @@ export const startCommands = [
 export const userCommands = [...startCommands, 'server.stop'] as const;
 
 const rememberedWishes = 1_000;
-
-export interface Move {
-  readonly live: LiveServer;
-  readonly orders: readonly Order[];
-  readonly birth?: { readonly wanted: AdmittedServer; readonly actorId: string };
-}
-
-/** Retires every server with this name at once. */
-export function retired(now: LiveServer): Move {
-  const { live, orders } = besideRetired(now);
-  return { live: { ...live, leaving: 'now' }, orders: [retire(now), ...orders] };
-}
-
-/** Advances a seamless change: a successor starts, takes over, or is retired. */
-function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
-  const successor = successorOf(now);
-  if (successor !== undefined) {
-    const isWanted = successor.generation === wanted.desired.generation;
-    return isWanted ? takenOver(now, successor, 'afterCalls') : besideRetired(now);
-  }
-  const actorId = otherIdOf(now);
-  const live = { ...now, beside: liveAs(wanted, actorId) };
-  return { live, orders: [], birth: { wanted, actorId } };
-}
-
-/** Ends a handover, because a stop applies to every server with this name. */
-export function endedHandover(now: LiveServer): Move {
-  const successor = successorOf(now);
-  return successor === undefined ? besideRetired(now) : takenOver(now, successor, 'now');
-}
-
-/** Changes the generation that the settings want, in place. */
-function changed(step: StepKind, now: LiveServer, wanted: AdmittedServer): Move {
-  const successor = now.generation === wanted.desired.generation ? undefined : successorOf(now);
-  const { actorId } = successor ?? now;
-  const order = { to: actorId, event: commandFor(step, wanted) };
-  const next = liveAs(wanted, actorId);
-  if (successor !== undefined) return { live: { ...now, beside: next }, orders: [order] };
-  // A blocked server may not finish its calls either.
-  const { live, orders } = step === 'block' ? besideRetired(now) : { live: now, orders: [] };
-  return { live: { ...live, ...next }, orders: [order, ...orders] };
-}
 
 /** Passes the user's command to the server, and remembers a stop. */
 export function routed(
@@ -341,57 +285,4 @@ export function ended(context: TroupeContext, child: { readonly actorId: string 
   if (facts === undefined) return rest;
   const inTurn = newest([...context.inTurn, nameOf(child.actorId)], rememberedWishes);
   return { ...rest, facts: { ...facts, inTurn } };
-}
-
-function takenOver(now: LiveServer, due: LiveServer, leaving: 'now' | 'afterCalls'): Move {
-  const { beside: _, ...before } = now;
-  const { due: _why, ...next } = due;
-  const relieve: Order = { to: now.actorId, event: { type: 'server.relieve' } };
-  return {
-    live: { ...next, beside: { ...before, leaving } },
-    orders: [
-      leaving === 'now' ? retire(now) : relieve,
-      { to: handoverIdOf(nameOf(now.actorId)), event: { type: 'handover.complete' } },
-    ],
-  };
-}
-
-/** Retires the server's other generation at once, if there is one. */
-function besideRetired(now: LiveServer): Move {
-  const { actorId, beside } = now;
-  if (beside === undefined) return { live: now, orders: [] };
-  // A completed handover ignores it.
-  const withdraw: Order = {
-    to: handoverIdOf(nameOf(actorId)),
-    event: { type: 'handover.withdraw' },
-  };
-  const live: LiveServer = { ...now, beside: { ...beside, leaving: 'now' } };
-  return { live, orders: [retire(beside), withdraw] };
-}
-
-function retire({ actorId }: LiveServer): Order {
-  return { to: actorId, event: { type: 'server.retire' } };
-}
-
-function commandFor(step: StepKind, { desired, verdict }: AdmittedServer): ServerCommand {
-  const { startup, policy } = desired;
-  if (step === 'update') return { type: 'spec.updated', startup, policy };
-  if (verdict === 'admitted') return { type: 'admission.granted' };
-  return { type: 'admission.withdrawn', verdict };
-}
-
-function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServer {
-  return {
-    actorId,
-    generation: desired.generation,
-    settingsDigest: settingsDigestOf(desired),
-    verdict,
-    leaving: false,
-  };
-}
-
-// XState remembers every child id that it ever saw. With two alternating ids, a successor can start
-// alongside the server that leaves.
-function otherIdOf({ actorId }: LiveServer): string {
-  return `${nameOf(actorId)}.${actorId.endsWith('0') ? '1' : '0'}`;
 }

@@ -37,13 +37,12 @@ import {
   type TroupeInput,
 } from './context.ts';
 import { handoverIdOf, handoverMachine, isHandover, serverNews } from './handover.ts';
+import { endedHandover, retired } from './moves.ts';
 import {
   claimed,
   ended,
-  endedHandover,
   forgotten,
   reconciled,
-  retired,
   routed,
   startCommands,
   userCommands,
@@ -86,10 +85,10 @@ function does<const Type extends EventDescriptor<TroupeEvent>>(
 ) {
   return parts.enqueueActions(({ context, event, enqueue }) => {
     assertEvent(event, types);
-    const { facts, ends, births, handovers, orders, news } = answer(context, event);
+    const { facts, ends, spawns, handovers, orders, news } = answer(context, event);
     for (const actorId of ends ?? []) enqueue.stopChild(actorId);
     if (facts !== undefined) enqueue.assign(facts);
-    if (births !== undefined && births.length > 0) enqueue(spawnServers(births));
+    if (spawns !== undefined && spawns.length > 0) enqueue(spawnServers(spawns));
     for (const input of handovers ?? [])
       enqueue.spawnChild('handover', { id: handoverIdOf(input.server), input });
     // One that is in neither place would be a bug, which XState turns into an error.
@@ -105,8 +104,8 @@ const childNamed =
     context.actors.get(id) ?? id;
 
 /** Returns the action that spawns these servers. */
-function spawnServers(births: readonly ServerInput[]): () => void {
-  const children = births.map((input) => ({ id: input.actorId, input }));
+function spawnServers(spawns: readonly ServerInput[]): () => void {
+  const children = spawns.map((input) => ({ id: input.actorId, input }));
   return spawnApart('server', children, (refs) =>
     parts.assign({
       actors: ({ context: { actors } }) =>
