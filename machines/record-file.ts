@@ -79,11 +79,6 @@ const recordFileSetup = setup({
 });
 
 const ofFile = ({ event }: { readonly event: { readonly output: FoundFile } }) => event.output;
-const known = [
-  { guard: { type: 'isKept', params: ofFile }, target: 'kept' },
-  { guard: { type: 'isAbsent', params: ofFile }, target: 'absent' },
-  { target: 'refused' },
-] as const;
 const settled = {
   tags: 'settled',
   always: [
@@ -107,7 +102,12 @@ export const recordFileMachine = recordFileSetup.createMachine({
       invoke: {
         src: 'read',
         id: 'read',
-        onDone: [{ guard: { type: 'isDamaged', params: ofFile }, target: 'writing' }, ...known],
+        onDone: [
+          { guard: { type: 'isDamaged', params: ofFile }, target: 'writing' },
+          { guard: { type: 'isKept', params: ofFile }, target: 'kept' },
+          { guard: { type: 'isAbsent', params: ofFile }, target: 'absent' },
+          { target: 'refused' },
+        ],
         onError: 'refused',
       },
     },
@@ -115,7 +115,16 @@ export const recordFileMachine = recordFileSetup.createMachine({
     kept: settled,
     writing: {
       entry: 'beginWrite',
-      invoke: { src: 'write', id: 'write', onDone: known, onError: 'refused' },
+      invoke: {
+        src: 'write',
+        id: 'write',
+        onDone: [
+          { guard: { type: 'isKept', params: ofFile }, target: 'kept' },
+          { guard: { type: 'isAbsent', params: ofFile }, target: 'absent' },
+          { target: 'refused' },
+        ],
+        onError: 'refused',
+      },
     },
     // The file cannot be trusted or written, and is left as it is; a later request tries again.
     refused: settled,

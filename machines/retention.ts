@@ -52,14 +52,21 @@ const retentionSetup = setup({
     emitted: {} as { readonly type: 'use.asked' },
   },
   actions: {
+    /** Asks how it is used at present. */
     askForUse: emit({ type: 'use.asked' }),
+    /** Notes for how long it is still kept. */
     noteTimeLeft: assign((_, { unusedMs, keptMs }: PresentUse) => ({ leftMs: keptMs - unusedMs })),
   },
   guards: {
+    /** Whether it is in use. */
     isInUse: (_, { isInUse }: PresentUse) => isInUse,
+    /** Whether it was unused for as long as it is kept. */
     isOverdue: (_, { unusedMs, keptMs }: PresentUse) => unusedMs >= keptMs,
   },
-  delays: { timeLeft: ({ context }) => Math.min(context.leftMs, longestTimerMs) },
+  delays: {
+    /** For how long it is still kept. */
+    timeLeft: ({ context }) => Math.min(context.leftMs, longestTimerMs),
+  },
 });
 
 const params = ({ event }: { readonly event: PresentUse }): PresentUse => event;
