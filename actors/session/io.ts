@@ -341,9 +341,14 @@ class NetworkSession implements SessionIo, OpeningEvents {
   }
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {
-    if (answer !== 'none') return this.#report({ type: 'wire.probed', answer });
-    this.#probeError = error;
     const seen = this.#describe(error);
+    if (answer !== 'none') {
+      this.#report({ type: 'wire.probed', answer });
+      // A server that has forgotten the session may say so with a JSON-RPC error.
+      if (seen.status !== undefined) this.#endIfOver(this.#classify(seen), seen);
+      return;
+    }
+    this.#probeError = error;
     const failure = this.#classify(seen);
     this.#report({ type: 'wire.probed', answer, failure });
     this.#reconsider(failure, seen);
@@ -357,11 +362,17 @@ class NetworkSession implements SessionIo, OpeningEvents {
 
   /** Handles a failed request that may affect the whole session. */
   #reconsider(failure: Failure, seen: Seen): void {
-    if (!this.#isOpen()) return;
-    const described = { ...seen, phase: 'ready' } as const;
-    if (endsSession(failure, described, this.#rules())) this.#announceEnd('wire.lost', failure);
-    else if (this.#isRemote && (failure.kind === 'transport' || failure.kind === 'unavailable'))
+    const isHint = failure.kind === 'transport' || failure.kind === 'unavailable';
+    if (!this.#endIfOver(failure, seen) && isHint && this.#isRemote && this.#isOpen())
       this.doubted();
+  }
+
+  /** Reports the session as lost if a failed request says so; returns whether it did. */
+  #endIfOver(failure: Failure, seen: Seen): boolean {
+    const described = { ...seen, phase: 'ready' } as const;
+    const isOver = this.#isOpen() && endsSession(failure, described, this.#rules());
+    if (isOver) this.#announceEnd('wire.lost', failure);
+    return isOver;
   }
 
   #rules(): readonly ClassifyRule[] {

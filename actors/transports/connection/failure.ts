@@ -109,12 +109,7 @@ function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unk
   return typeof code === 'number' ? { code, data } : undefined;
 }
 
-/** Returns whether the error is a JSON-RPC error response. */
-export function isRpcAnswer(error: unknown): boolean {
-  return rpcErrorOf(error) !== undefined;
-}
-
-export function statusOf(error: unknown): number | undefined {
+function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('status' in error)) return undefined;
   return typeof error.status === 'number' ? error.status : undefined;
 }

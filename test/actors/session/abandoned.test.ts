@@ -12,14 +12,20 @@ import type { RpcMessage } from '../../fixtures/least-peer.ts';
 import { callOptions, createBench } from './bench.ts';
 
 /** An open session with a server that answers calls, and probes, when the test says so. */
-async function openWith(held: ReadonlySet<string>) {
+async function openWith(held: ReadonlySet<string>, forgets: ReadonlySet<string> = new Set()) {
   const waiting: (() => void)[] = [];
   const take = (message: RpcMessage, response: ServerResponse): void => {
     const answer = (): void => {
       const body: object | undefined = usualAnswer(message, 'legacy', {});
-      response.writeHead(body === undefined ? 202 : 200, { 'content-type': 'application/json' });
+      const id = { 'mcp-session-id': 'a', 'content-type': 'application/json' };
+      response.writeHead(body === undefined ? 202 : 200, id);
       response.end(body === undefined ? '' : JSON.stringify(body));
     };
+    if (forgets.has(message.method ?? '')) {
+      const error = { code: -32_001, message: 'Session not found' };
+      response.writeHead(404, { 'content-type': 'application/json' });
+      return void response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error }));
+    }
     if (!held.has(message.method ?? '')) return answer();
     waiting.push(answer);
     server.emit('held');
@@ -76,4 +82,10 @@ it('is lost with a call pending once its probe has failed', async () => {
   await bench.next('session.closed');
   expect(lost).toHaveLength(1);
   expect(await call).toHaveProperty('failure');
+});
+
+it('is lost when the answer to its probe is that the session is gone', async () => {
+  const { bench, io } = await openWith(new Set(), new Set(['ping']));
+  io.probe();
+  expect((await bench.next('session.closed')).failure).toMatchObject({ kind: 'sessionMissing' });
 });
