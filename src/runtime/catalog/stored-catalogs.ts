@@ -2,7 +2,7 @@ import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { CatalogExtra, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
 import type { CatalogFiles } from '../../../actors/stores/catalogs.ts';
 import type { Catalog } from '../../domain/catalog.ts';
-import { type Clock, longestTimerMs } from '../../domain/clock.ts';
+import { type Clock, longestTimerMs, startDeadline } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { serverNamed } from '../../policies/admission/server-place.ts';
@@ -43,7 +43,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
   readonly #extras = new Map<string, CatalogExtra>();
   /** The catalogs in memory. */
   readonly #kept = new Map<string, Kept>();
-  #timer: unknown;
+  #endPause = (): void => undefined;
   #isClosed = false;
 
   constructor(store: CatalogStore, eras: EraStore, ports: CatalogsPorts) {
@@ -100,7 +100,6 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
   /** Removes unused catalogs that have expired or exceed the limit; called when servers change. */
   prune(): void {
     if (this.#isClosed) return;
-    const clock = this.#clock;
     const present = this.#ports.book.settings;
     const unused = [...this.#kept.values()].filter((kept) => this.#isUnused(kept));
     const left: { owner: SessionOwner; leftAt: number; leftMs: number }[] = [];
@@ -112,14 +111,12 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     const surplus = this.#kept.size - (present?.maxCatalogs ?? Number.POSITIVE_INFINITY);
     left.sort((a, b) => a.leftAt - b.leftAt);
     for (const { owner } of left.splice(0, Math.max(0, surplus))) this.#forget(owner);
-    clock.clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#endPause();
     const dueInMs = Math.min(...left.map(({ leftMs }) => leftMs));
     // Catalogs without a time limit are never due.
     if (dueInMs === Number.POSITIVE_INFINITY) return;
-    this.#timer = clock.setTimeout(() => this.prune(), Math.min(dueInMs, longestTimerMs));
-    // The timer must not keep the process running.
-    (this.#timer as { unref?: () => void }).unref?.();
+    const pauseMs = Math.min(dueInMs, longestTimerMs);
+    this.#endPause = startDeadline(this.#clock, pauseMs, () => this.prune());
   }
 
   /**
@@ -129,7 +126,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
   close(): Promise<void> | undefined {
     if (!this.#isClosed) {
       this.#isClosed = true;
-      this.#clock.clearTimeout(this.#timer);
+      this.#endPause();
       // When the run ends, every live server leaves.
       for (const { owner, leftAt } of this.#kept.values()) if (leftAt === null) this.#save(owner);
     }
