@@ -175,8 +175,8 @@ class RowTests {
     process.env['MUTANT_RECORD'] = path.join(this.#folder, 'executed');
   }
 
-  /** Returns the ids of the sites that the fewest other tests execute, or why there are none. */
-  async specificTo(row: ShownRow): Promise<readonly number[] | string> {
+  /** Returns the ids of at least so many sites that the fewest other tests execute, or why there are none. */
+  async specificTo(row: ShownRow, breaks: number): Promise<readonly number[] | string> {
     if (!(await this.#pass(row))) return 'its tests fail without any mutant';
     const named = testsOf(row);
     const own = new Set<number>();
@@ -186,8 +186,10 @@ class RowTests {
         if (named.some(({ file, title }) => file === each && title.test(test))) own.add(id);
         else othersOf.set(id, (othersOf.get(id) ?? 0) + 1);
       }
-    const fewest = Math.min(...[...own].map((id) => othersOf.get(id) ?? 0));
-    const specific = [...own].filter((id) => (othersOf.get(id) ?? 0) === fewest);
+    const countOf = (id: number): number => othersOf.get(id) ?? 0;
+    const counts = [...own].map(countOf).toSorted((one, other) => one - other);
+    const most = counts[breaks - 1] ?? Number.POSITIVE_INFINITY;
+    const specific = [...own].filter((id) => countOf(id) <= most);
     return own.size > 0 ? specific : 'its tests execute no code of ours in their own process';
   }
 
@@ -248,7 +250,7 @@ export async function breakDrawnRows(root: string, args: readonly string[]): Pro
       rows: { type: 'string', default: '' },
     },
   });
-  const seed = Number(values.seed);
+  const [seed, breaks] = [Number(values.seed), Number(values.breaks)] as const;
   const startedAt = performance.now();
   const sites = new Sites();
   const tests = new RowTests(await vitestWith(root, sites));
@@ -256,7 +258,7 @@ export async function breakDrawnRows(root: string, args: readonly string[]): Pro
   let killedCount = 0;
   for (const row of drawnBy(seed, values.rows)) {
     if (rowCount === Number(values.sample)) break;
-    const ids = await tests.specificTo(row);
+    const ids = await tests.specificTo(row, breaks);
     const name = row.cells[0] ?? '';
     if (typeof ids === 'string') {
       console.log(`left out: ${name}, because ${ids}`);
@@ -265,7 +267,7 @@ export async function breakDrawnRows(root: string, args: readonly string[]): Pro
     rowCount += 1;
     const missed: string[] = [];
     let noticed: Site | undefined;
-    for (const site of sites.drawn(ids, seed, Number(values.breaks))) {
+    for (const site of sites.drawn(ids, seed, breaks)) {
       if (await tests.notice(row, site)) noticed = site;
       else missed.push(textOf(site));
       if (noticed !== undefined) break;
