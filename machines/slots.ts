@@ -5,7 +5,7 @@
  * come first, then first starts in settings order, then repeated starts in the order of their
  * requests. The server returns the permit once its session is open, or once the start has ended.
  *
- * A number that somebody chose holds: so many starts are under way at most. With `auto`, a start that
+ * A configured number is a hard limit on the starts under way. With `auto`, a start that
  * outlasts its permit is probably waiting for something other than a core: the permit lapses, and the
  * start continues without it. Permits granted at once form a grant, which has one timer and lapses as
  * a whole.

@@ -1,6 +1,6 @@
 /**
- * Reads how much memory processes use, together with everything that they started. It is read when
- * someone asks, and never otherwise.
+ * Reads how much memory processes use, together with everything that they started. It is read only
+ * on demand.
  *
  * A process belongs to the tree of the nearest leader above it, or to the leader of its process
  * group, because a process whose parent has ended loses its place in the tree.

@@ -3,8 +3,8 @@
  *
  * Emits `settings.loaded` once all files have been read for the first time, and again whenever a
  * server, a limit or a problem differs from the last one emitted. A new comment, a different layout
- * or a touched file is not a change; if it moves lines, the fact is `settings.relocated`. Whoever
- * reads what is desired finds it before the root gets the fact.
+ * or a touched file is not a change; if it moves lines, the fact is `settings.relocated`. The
+ * desired servers are readable before the root gets the fact.
  *
  * Observable logic ignores events, so commands arrive through a port of the input:
  * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
@@ -75,7 +75,7 @@ function follow(
   const newsOf = async (reading: SettingsReading): Promise<SettingsFact | undefined> => {
     specs = reading.specs;
     const fact = factOf(reading);
-    // Whoever obeys the fact looks at all servers in the same turn.
+    // The recipients of the fact check all servers synchronously.
     await pauseAmong(reading.settings.servers);
     return fact;
   };

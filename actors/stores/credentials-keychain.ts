@@ -74,7 +74,7 @@ class KeychainSealer {
     return (await this.#keyOf({ mayCreate: true })) !== undefined;
   }
 
-  /** Seals a text, if `prepare` worked. The context must be the same when it is opened. */
+  /** Seals a string, if `prepare` worked. The context must be the same when it is opened. */
   seal(text: string, context: string): SealedSecrets | undefined {
     if (this.#key === undefined) return undefined;
     const nonce = randomBytes(nonceBytes);

@@ -50,7 +50,7 @@ export function credentialKey({ resource, account, client, reach }: CredentialId
 
 const keyPattern = /^[\w-]{43}$/u;
 
-/** Returns whether a text can be a key. A file name that is one contains no separators. */
+/** Returns whether a string can be a key. A file name that is one contains no separators. */
 export function isCredentialKey(text: string): boolean {
   return keyPattern.test(text);
 }

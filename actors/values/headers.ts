@@ -74,7 +74,7 @@ export async function headersOfHost(
 }
 
 function checked(given: unknown, source: string, verb: string): Headers {
-  const wrong = `${verb} something that is not an object of header texts, as in { "Authorization": "Bearer …" }`;
+  const wrong = `${verb} something that is not an object of header strings, as in { "Authorization": "Bearer …" }`;
   if (!isRecord(given)) throw new SettingError(`${source} ${wrong}.`);
   const headers = Object.entries(given);
   for (const [name, value] of headers) {

@@ -123,7 +123,7 @@ async function answerOf(
   if (value === undefined) return { refusal: `was not given; ${again}` };
   if (typeof value !== 'string' || value.length > maxAnswerLength || value.includes('\0'))
     return {
-      refusal: `was given something that is not a text of at most ${maxAnswerLength} characters`,
+      refusal: `was given something that is not a string of at most ${maxAnswerLength} characters`,
     };
   const { options } = request;
   if (options !== undefined && !options.some((option) => option.value === value))

@@ -1,6 +1,6 @@
 /**
  * Which servers demanded a login, and when. A demand of an earlier run keeps the first session of a
- * server from asking again; a later session of this run was wanted by someone, so it asks.
+ * server from asking again; a later session of this run was demanded, so it asks.
  */
 
 /** The latest demand of one server. */

@@ -25,7 +25,7 @@ function rowsOf(file: string, text: string): readonly (readonly string[])[] {
     if (called === 'exhibit') {
       const [saw, here] = others.flat();
       if (saw === undefined || here === undefined)
-        throw new Error(`${file}: an exhibit needs plain texts`);
+        throw new Error(`${file}: an exhibit needs plain strings`);
       const links = (first ?? []).map((thread) => `[${nameOf(thread)}](${thread})`);
       const room = `[${file.replace('.test.ts', '')}](${file})`;
       rows.push([links.join('<br>'), saw, `${room}: ${subject} ${here}`]);

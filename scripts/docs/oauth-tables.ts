@@ -32,7 +32,7 @@ export const oauthWords: Readonly<Record<keyof OAuthEntry, OAuthWords>> = {
     meaning: 'A metadata document of your own, whose address is the client id.',
   },
   scopes: {
-    takes: 'list of texts, or a text with blanks between them',
+    takes: 'list of strings, or a string with blanks between them',
     meaning: 'Exactly these scopes are requested, instead of those that the server names.',
     examples: [['read', 'write']],
   },

@@ -54,14 +54,14 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: 'other',
   },
   args: {
-    takes: 'list of texts',
+    takes: 'list of strings',
     byDefault: always([]),
     meaning: 'Arguments of the program, passed unchanged.',
     examples: [['-y', '@my-org/db@1.2.3']],
     example: ['x'],
   },
   env: {
-    takes: 'texts, or [commands](values.md#commands), by name',
+    takes: 'strings, or [commands](values.md#commands), by name',
     byDefault: always({}),
     meaning:
       'Environment variables to pass to the process, besides a short list that every server gets.',
@@ -90,7 +90,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: 'https://other.example/mcp',
   },
   headers: {
-    takes: 'texts, or [commands](values.md#commands), by name',
+    takes: 'strings, or [commands](values.md#commands), by name',
     byDefault: always({}),
     meaning: 'Headers of every request, except those that the protocol sets itself.',
     examples: [{ Authorization: 'Bearer ${TOKEN}' }],
@@ -106,7 +106,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   },
   tls: {
     takes:
-      '`{ "ca": …, "cert": …, "key": …, "passphrase": … }`: texts or [commands](values.md#commands)',
+      '`{ "ca": …, "cert": …, "key": …, "passphrase": … }`: strings or [commands](values.md#commands)',
     byDefault: { words: "Node's authorities, and no client certificate" },
     meaning:
       'Files of authorities to trust besides those of Node, and of the client certificate. See [proxies and certificates](#proxies-and-certificates).',
@@ -114,7 +114,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: { ca: 'ca.pem' },
   },
   headersCommand: {
-    takes: 'a program and its arguments, as a list or a text without a shell',
+    takes: 'a program and its arguments, as a list or a string without a shell',
     byDefault: none,
     meaning:
       'A program that prints a JSON object of headers, which replace those of `headers` with the same names: [values.md](values.md#headers-from-a-program).',
@@ -139,7 +139,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   values: {
     takes: '`"expand"` or `"literal"`',
     byDefault: always('expand'),
-    meaning: 'Literal: texts of the entry are never references or commands.',
+    meaning: 'Literal: strings of the entry are never references or commands.',
     example: 'literal',
   },
   era: {

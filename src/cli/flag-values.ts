@@ -50,7 +50,7 @@ const wholeNumber =
 export const parseMilliseconds = wholeNumber(1, maxTimerMs);
 export const parseLineCount = wholeNumber(1, maxLogLines);
 
-/** Accepts any text but an empty one. */
+/** Accepts any non-empty string. */
 export function parseText(text: string): string {
   if (text === '') throw usageError('It must not be empty.');
   return text;

@@ -6,7 +6,7 @@ import { usageError } from '../domain/user-errors.ts';
 const parts = /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)|(\s+)/gy;
 
 /**
- * Splits a text at blanks outside quotes. Quotes and backslashes work as in a shell; variables, globs,
+ * Splits a string at blanks outside quotes. Quotes and backslashes work as in a shell; variables, globs,
  * pipes and the like mean nothing and stay text.
  * @throws TroupeError `USAGE` for an open quote or a backslash at the end
  */

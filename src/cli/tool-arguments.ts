@@ -142,7 +142,7 @@ function readValue(key: string, text: string, schema: Schema): unknown {
   }
   const types = typesOf(schema);
   for (const [type, read] of readers) {
-    // Where a text is allowed too, only what reads the same as a number is one.
+    // If the schema also allows a string, only the canonical form of a number counts as one: `1.0` is a string.
     const isNumeric = type === 'integer' || type === 'number';
     if (isNumeric && types.has('string') && String(Number(text)) !== text) continue;
     const value = types.has(type) ? read(text) : undefined;

@@ -321,7 +321,7 @@ export class ClientRequests {
   ): PageOpener | undefined {
     if (methodNamed(method)?.mayAsk !== true || !canAnswer('url', capabilities)) return undefined;
     return {
-      // A modern client has no connection by which its calls could be told from those of another.
+      // A modern client has no connection by which its calls could be distinguished from those of another.
       client: this.#era === 'legacy' ? this : undefined,
       ask: async (question, signal) =>
         (await call.ask(question, { signal })) ?? { action: 'cancel' },

@@ -50,7 +50,7 @@ export const inputIdPattern = /^[\w.:-](?:[\w .:-]{0,98}[\w.:-])?$/u;
 // A service has no slash, so that it is plain where the account begins.
 const keychainEntry = /^([^/]{1,256})\/(.{1,256})$/u;
 
-/** Lists the references in a text, in order. */
+/** Lists the references in a string, in order. */
 export function referencesIn(text: string): readonly Reference[] {
   return [...text.slice(0, endOfReferences(text)).matchAll(pattern)].map(referenceOf);
 }

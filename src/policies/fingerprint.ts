@@ -50,10 +50,10 @@ function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: u
 }
 
 /**
- * The fingerprint that a user's decision binds to: this connection, under this name, from this
- * scope, run by this program. Approving a project's server does not approve a workspace's, nor
- * another program that the same command now leads to, nor other files that decide what a package
- * runner runs.
+ * The fingerprint that a user's decision binds to: the connection, the server's name and scope, the
+ * program that runs, the names in its `envFile`, and the files that decide what a package runner
+ * runs. A change of any of them needs a new decision, for example when the same command now resolves
+ * to another program.
  */
 export function approvalFingerprint(desired: DesiredServer): string {
   const known = approvalFingerprints.get(desired);

@@ -1,4 +1,4 @@
-/** The texts of a server's login settings, by the names of their keys. */
+/** The strings of a server's login settings, by the names of their keys. */
 
 import type { LogInSpec, OAuthSpec } from '../domain/server-spec.ts';
 
@@ -17,7 +17,7 @@ export function isSecretField(field: string): boolean {
   return secretFields.has(field);
 }
 
-/** Lists the texts that may hold references, in a fixed order. */
+/** Lists the strings that may hold references, in a fixed order. */
 export function oauthTexts(oauth: OAuthSpec): readonly Text[] {
   const { identity, keyFile, assertionFile, scopes = [] } = oauth;
   return [

@@ -114,8 +114,8 @@ function plainText(value: unknown, written: string | undefined): string | undefi
 }
 
 /**
- * Encodes a text for a header. Headers contain plain ASCII; the 2026-07-28 revision encodes other
- * texts in base64.
+ * Encodes a string for a header. Headers contain plain ASCII; the 2026-07-28 revision encodes other
+ * strings in base64.
  */
 export function headerValue(text: string): string {
   const isPlain =

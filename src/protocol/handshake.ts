@@ -238,7 +238,7 @@ function faultsIn({ capabilities, instructions }: Answered): readonly string[] {
     ...wrong.map((name) => `capabilities.${name} is not an object`),
     ...(instructions === undefined || typeof instructions === 'string'
       ? []
-      : ['instructions is not a text']),
+      : ['instructions is not a string']),
   ];
 }
 

@@ -27,7 +27,7 @@ export interface ReadItem<Item> {
   readonly key: string;
   /** The item's approximate size. */
   readonly characters: number;
-  /** Fields that the item is listed without, because they are too large. */
+  /** Fields omitted from the listed item because they are too large. */
   readonly leftOut?: readonly string[];
 }
 

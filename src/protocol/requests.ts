@@ -266,7 +266,7 @@ function timedOut(): Error {
   return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
 }
 
-/** Describes why a caller aborted, which may be any value, even one that has no text. */
+/** Describes why a caller aborted, which may be any value, even one that cannot be converted to a string. */
 function inWords(reason: unknown): string {
   const hasText = typeof reason === 'string' || reason instanceof Error;
   return hasText ? String(reason) : 'The call was cancelled.';

@@ -103,7 +103,7 @@ function recordIn(entry: unknown): unknown {
   return isRecord(entry) ? entry : undefined;
 }
 
-/** Returns a block of content; a text is recognized without its type. */
+/** Returns a block of content; a text block is recognized without its type. */
 function blockIn(entry: unknown): unknown {
   if (typeof entry === 'string') return { type: 'text', text: entry };
   if (!isRecord(entry)) return undefined;

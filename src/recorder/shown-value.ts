@@ -4,7 +4,7 @@ import { printableLine } from '../domain/data/printable.ts';
 import type { LastError, ServerStatus } from '../domain/host/status.ts';
 import { redactData, redactWords } from '../policies/text/redact-words.ts';
 
-// Two lines of a terminal; longer texts influence no chart.
+// Two lines of a terminal; longer strings influence no chart.
 const longestText = 200;
 // Deeper than any context; ends cycles.
 const deepest = 8;

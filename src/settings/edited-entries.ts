@@ -1,9 +1,9 @@
 /**
- * Reads an edit inside a few entries without looking at the others: two texts are compared from
+ * Reads an edit inside a few entries without looking at the others: two documents are compared from
  * both ends, and only the entries in between are parsed. All others keep their servers, because
  * nothing but its own text and line decides what an entry of ours means.
  *
- * Whatever is unusual is left to the reader of whole texts, with the same result.
+ * Whatever is unusual is left to the reader of whole documents, with the same result.
  */
 
 import type { InputDefinition } from '../domain/input.ts';
@@ -13,7 +13,7 @@ import { type EntryPlaces, lineBreaksIn, readMembers } from './incremental-parse
 import { placedAt, type TreeMember } from './settings-tree.ts';
 import type { TextBounds } from './text-bounds.ts';
 
-/** One reading of a text, whose entries are all ours and became one server each. */
+/** One reading of a document, whose entries are all ours and became one server each. */
 export interface PlainReading {
   readonly places: EntryPlaces;
   readonly origin: DocumentOrigin;

@@ -5,7 +5,7 @@
  *
  * Only the outline is read here: the top-level keys, and those of each top-level object. Each
  * member goes through the same parser and bounds as a whole text. Anything unusual is left to the
- * reader of whole texts, which also writes all errors; both yield equal trees.
+ * reader of whole documents, which also writes all errors; both yield equal trees.
  */
 
 import { type Node, type ParseError, parseTree } from 'jsonc-parser';
@@ -21,7 +21,7 @@ import {
 } from './settings-tree.ts';
 import { maxDepth, type TextBounds, weightOf } from './text-bounds.ts';
 
-/** Where the members of `mcpServers` begin and end in a text. */
+/** Where the members of `mcpServers` begin and end in a document. */
 export interface EntryPlaces {
   readonly body: string;
   /** Tokens of the whole text, at least. */
@@ -30,7 +30,7 @@ export interface EntryPlaces {
   readonly ends: readonly number[];
 }
 
-/** The members of the last text that was read, by their texts. */
+/** The members of the last document that was read, by their source text. */
 export class EntryTexts {
   /** Undefined when that text was not read by member. */
   places: EntryPlaces | undefined;
@@ -40,7 +40,7 @@ export class EntryTexts {
     return this.#present.get(text);
   }
 
-  /** Forgets all other texts. Uses the new keys: a slice of an old text keeps all of it in memory. */
+  /** Forgets all others. Uses the new keys: a slice of an old document keeps all of it in memory. */
   replace(present: ReadonlyMap<string, EntryText>): void {
     this.#present = present;
   }
@@ -91,7 +91,7 @@ export function readMembers(
 
 const jsonc = { allowTrailingComma: true } as const;
 
-/** Thrown for text that only the parser of whole texts handles; not an error. */
+/** Thrown for text that only the parser of whole documents handles; not an error. */
 const unusual = new Error('unusual');
 
 const code = {

@@ -108,7 +108,7 @@ export interface Upkeep {
   readonly pause: () => Promise<void>;
 }
 
-/** What is known about the texts of one source's latest settings. */
+/** What is known about the documents of one source's latest settings. */
 export class SettingsMemory {
   readonly texts = new EntryTexts();
   readonly servers = new KnownServers();

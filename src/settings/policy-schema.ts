@@ -141,7 +141,7 @@ const classifyRule = z
       code: z
         .union(
           [z.string().min(1).max(maxCodeLength), z.int()],
-          shape('a text such as "ECONNRESET", or the number of a JSON-RPC error'),
+          shape('a string such as "ECONNRESET", or the number of a JSON-RPC error'),
         )
         .optional(),
       message: z
@@ -184,7 +184,7 @@ export const policySchemas: {
     overflow: choice('hash', 'middle', 'error'),
     stripServerPrefix: truth(),
     collision: choice('originOrder', 'suffix', 'error'),
-    aliases: ruled(list(templateText), 'a list of texts with {tool}, such as ["{server}.{tool}"]'),
+    aliases: ruled(list(templateText), 'a list of names with {tool}, such as ["{server}.{tool}"]'),
   },
   startup: {
     mode: choice('eager', 'lazy', 'background'),

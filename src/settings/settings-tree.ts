@@ -40,10 +40,10 @@ export interface EntryText extends TextWeight {
   readonly lineBreaks: number;
 }
 
-// A text outlives its members: a reference to them would keep their trees in memory.
+// A text may outlive its members: a reference to them would keep their trees in memory.
 const textsOfMembers = new WeakMap<TreeMember, EntryText>();
 
-/** Returns the text that alone determines a member; undefined if converted or read as a whole. */
+/** Returns the text of a member that was parsed from it alone; undefined for any other member. */
 export function entryOf(member: TreeMember): EntryText | undefined {
   return textsOfMembers.get(member);
 }
@@ -79,7 +79,7 @@ export function placedAt(
 
 export type TreePath = readonly (string | number)[];
 
-/** A mistake at one place in a text, and what to write instead. */
+/** A mistake at one place in a document, and what to write instead. */
 export interface Fault {
   readonly line: number;
   readonly path: TreePath;
@@ -90,7 +90,7 @@ export interface Fault {
 
 export type TreeReading = { readonly root: TreeNode } | { readonly fault: Fault };
 
-/** Removes the byte order mark, and rejects texts that no reader can parse. */
+/** Removes the byte order mark, and rejects documents that no reader can parse. */
 export function readableText(
   text: string,
   { length }: TextBounds,
@@ -107,7 +107,7 @@ export function readableText(
   return { body };
 }
 
-/** Parses a text, or returns the line of its first syntax error. */
+/** Parses a document, or returns the line of its first syntax error. */
 export function readTree(text: string, bounds: TextBounds = ownText): TreeReading {
   const readable = readableText(text, bounds);
   if ('fault' in readable) return readable;

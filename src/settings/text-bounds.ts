@@ -6,7 +6,7 @@
 
 import { maxSettingsBytes } from './settings-bytes.ts';
 
-/** Where a text exceeds a bound, and what to do about it. */
+/** Where a document exceeds a bound, and what to do about it. */
 export interface Excess {
   /** Characters from the start of the text. */
   readonly offset: number;
@@ -28,7 +28,7 @@ export class TreeLimit extends Error {
   }
 }
 
-/** Bounds of a text. Both numbers are checked before a parser sees the text. */
+/** Bounds of a document. Both numbers are checked before a parser sees it. */
 export interface TextBounds {
   /** Characters. */
   readonly length: number;
@@ -62,7 +62,7 @@ export function tooManyTokens({ tokens }: TextBounds): string {
   return `the text holds more than ${tokens} tokens; split it into several files`;
 }
 
-/** The cost of a text within its bounds. */
+/** The cost of a document within its bounds. */
 export interface TextWeight {
   readonly tokens: number;
   readonly depth: number;

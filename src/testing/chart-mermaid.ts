@@ -24,7 +24,7 @@ interface Arrow {
  * Mermaid cannot draw an arrow between a state and one of its descendants, nor dividers between
  * regions with such arrows. So an arrow from a state to a descendant starts at a small state `any`
  * inside it, an arrow to an ancestor leads to the ancestor's initial state, and regions are drawn as
- * states side by side. Transitions without a target are left out. Equal charts give equal texts.
+ * states side by side. Transitions without a target are left out. Equal charts give equal output.
  */
 export function chartMermaid(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
   const top = options.of === undefined ? machine.root : stateAt(machine, options.of);

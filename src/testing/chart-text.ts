@@ -36,7 +36,7 @@ const widestColumns = 98;
  * `(stays)` a transition without a target. A state's children are indented below its name. A target's
  * name is relative to the line: a sibling, or a state of an enclosing level. Events with the same
  * effect share a line; several lines for one event are tried in order. A state written elsewhere is
- * one line with its targets, `b -- (see b.ts) --> a | c`. Equal charts give equal texts.
+ * one line with its targets, `b -- (see b.ts) --> a | c`. Equal charts give equal output.
  */
 export function chartText(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
   const { of, elsewhere = {} } = options;

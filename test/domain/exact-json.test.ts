@@ -59,7 +59,7 @@ describe('JSON that keeps its numbers', () => {
     );
   });
 
-  it('keeps the numbers of copies, and drops the text of a changed number', () => {
+  it('keeps the spelling of numbers in copies, except for changed numbers', () => {
     const from = parseJson('{"a":1.10,"b":{"c":[12e3,-0.0]},"d":1e400}') as Record<string, unknown>;
     const shallow = keepNumbers({ ...from, e: 1 }, from);
     expect(writeJson(shallow)).toBe('{"a":1.10,"b":{"c":[12e3,-0.0]},"d":1e400,"e":1}');

@@ -43,7 +43,7 @@ describe('the answer to initialize', () => {
     [{ ...greeting, serverInfo: { name: 'db' } }, 'serverInfo has no name and version'],
     [{ ...greeting, capabilities: undefined }, 'capabilities is not an object'],
     [{ ...greeting, capabilities: { tools: true } }, 'capabilities.tools is not an object'],
-    [{ ...greeting, instructions: 7 }, 'instructions is not a text'],
+    [{ ...greeting, instructions: 7 }, 'instructions is not a string'],
     [{ ...greeting, protocolVersion: '1999-01-01' }, 'version is not supported: 1999-01-01'],
     [{ ...greeting, protocolVersion: 7 }, 'version is not supported: 7'],
   ])('names what is wrong with %j', (answer, words) => {

@@ -69,7 +69,7 @@ describe('the result of another request', () => {
     ['readResource', 'no contents', {}, { contents: [] }, none],
     [
       'readResource',
-      'an entry that is no object',
+      'an entry that is not an object',
       { contents: [7, { uri: 'a:b' }], ttlMs: 5 },
       { contents: [{ uri: 'a:b' }], ttlMs: 5 },
       /"contents" has 1 of 2 entries/u,

@@ -238,7 +238,7 @@ describe('the first start by a package runner', () => {
     expect(waiting.state).toBe('refused');
   });
 
-  it('is named when a call waited in vain', async () => {
+  it('is named when a call times out waiting for it', async () => {
     const stage = await start();
     const call = watch(stage.troupe.callServerTool('db', 'query', {}, { timeoutMs: 60_000 }));
     await stage.advance(60_000);

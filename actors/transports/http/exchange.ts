@@ -144,7 +144,7 @@ function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => 
   };
 }
 
-/** A proxy that relays a request is sent the whole address. */
+/** A proxy that relays a request gets the absolute URL. */
 function prepare({ url, method, headers }: Order, route: Route): ClientRequest {
   const { agent, relay, target } = route;
   const to = relay?.url ?? url;

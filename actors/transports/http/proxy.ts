@@ -1,7 +1,7 @@
 /**
  * A proxy, and what can go wrong with it. A connection to a server is a tunnel that the proxy opens
- * on request (`CONNECT`); only a request to an `http:` address is sent to the proxy itself, as a
- * whole address.
+ * on request (`CONNECT`); only a request to an `http:` address is sent to the proxy itself, with
+ * the absolute URL.
  */
 
 import { type IncomingMessage, request as requestPlain, STATUS_CODES } from 'node:http';

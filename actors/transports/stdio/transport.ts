@@ -157,7 +157,7 @@ export class StdioTransport extends Connection implements LineListeners {
 
   override evidence(): SessionEvidence {
     const noiseCount = this.#noiseCount;
-    // A process that lives may have written why it does not answer.
+    // A process that is still running may have logged why it does not answer.
     const lines = this.#stderr?.since(Number.NEGATIVE_INFINITY) ?? [];
     const explanation = explainingLine(lines, 'errorsOnly');
     return {

@@ -103,7 +103,7 @@ function wordsOf({ command, args = [] }: ApprovalRequest): string {
   return words.map(quotedWord).join(' ');
 }
 
-/** Returns whether a value says who logs in and where tokens and secrets go, or a warning asks the user to check it. */
+/** Returns whether a value decides what runs, which client logs in, or where tokens and secrets are sent. */
 function isDecisive({ field }: ApprovalValue): boolean {
   if (field.startsWith('env.')) return decidesWhatRuns(field.slice('env.'.length));
   return /^oauth\.(?:clientId|\w*Ur[li]|(?:identity\.)?issuer)$/u.test(field);

@@ -79,7 +79,7 @@ async function listedPrompts(
   return (await request('prompts', defined({ server, timeoutMs }), requestMs(timeoutMs))).prompts;
 }
 
-/** The protocol knows only texts as arguments of prompts. */
+/** The protocol knows only strings as arguments of prompts. */
 function argumentsOf(pairs: readonly string[]): Readonly<Record<string, string>> {
   const values = new Map<string, string>();
   for (const pair of pairs) {

@@ -55,7 +55,7 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
         return watchStatus(session, client, snapshot, isShown);
       }
       const chosen = problems ? byConcern(snapshot.servers).filter(isShown) : snapshot.servers;
-      // Only whoever looks closely pays for a look at the processes.
+      // Reading the process list is slow, so only `--json` and the view of one server do it.
       const usage = launch.json || server !== undefined ? await usageOf(client, server) : noUsage;
       output.document({ ...snapshot, servers: withUsage(chosen, usage) });
       if (server === undefined)

@@ -53,7 +53,7 @@ interface UpFlags {
   readonly telemetry?: true;
 }
 
-// As programs that SIGPIPE ends, so that a supervisor restarts `up`.
+// The exit code of a process killed by SIGPIPE (128 + 13), so that a supervisor restarts `up`.
 const unreadCode = 141;
 
 /** `up`: runs the troupe in the foreground. */

@@ -15,7 +15,7 @@ import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { withEditedTroupe } from './running-edit.ts';
 import { type OpenSettings, openSettings } from './settings-file.ts';
 
-/** All settings of a launch, with a text in place of one file if one is given. Starts nothing. */
+/** All settings of a launch, with replacement content for one file if one is given. Starts nothing. */
 export async function settingsOf(launch: Launch, written?: WrittenText): Promise<Settings> {
   const ports = settingsPortsOf(troupeOptionsOf(launch));
   const readFile = written === undefined ? {} : { readFile: readingWritten(written) };

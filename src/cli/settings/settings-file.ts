@@ -32,7 +32,7 @@ export async function openSettings(launch: Launch, file: string): Promise<OpenSe
 }
 
 /**
- * Reads a text that is to be edited, which must be JSON in our own form.
+ * Reads a document that is to be edited, which must be JSON in our own form.
  * @throws TroupeError `INVALID_CONFIG`
  */
 export function ownRoot(
@@ -50,7 +50,7 @@ export function ownRoot(
   return root.kind === 'object' ? root : refuse(file, notOurs(root.line));
 }
 
-/** Why a text is not in our form. */
+/** Why a document is not in our form. */
 function faultOf(root: TreeNode, projectRoot: string): Pick<Fault, 'line' | 'message'> | undefined {
   const broken = root.kind === 'object' ? findFault(root) : undefined;
   if (broken !== undefined) return broken;

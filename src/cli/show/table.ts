@@ -113,7 +113,7 @@ function narrow(
   }
 }
 
-/** Cuts a text to at most `width` terminal columns; a cut text ends in an ellipsis. */
+/** Cuts a string to at most `width` terminal columns; a cut string ends in an ellipsis. */
 export function cutTo(text: string, width: number): string {
   if (columnsOf(text) <= width) return text;
   if (width <= 0) return '';
@@ -146,7 +146,7 @@ const wide =
 const drawnAlone = /[^\p{Mn}\p{Me}\p{Cf}]/gu;
 
 /**
- * How many terminal columns a text takes. Where terminals differ, as for Indic clusters, returns the larger
+ * How many terminal columns a string takes. Where terminals differ, as for Indic clusters, returns the larger
  * number: a line that is too short is better than one that wraps.
  */
 export function columnsOf(text: string): number {
@@ -162,7 +162,7 @@ function columnsOfCluster(cluster: string): number {
 }
 
 /**
- * Wraps a text into lines of at most `width` columns. The first line starts with `head`, the others with
+ * Wraps a string into lines of at most `width` columns. The first line starts with `head`, the others with
  * as many spaces. A word that does not fit on a line is cut.
  */
 export function wrapText(text: string, width: number, head = ''): string[] {

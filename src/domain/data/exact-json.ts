@@ -125,8 +125,8 @@ function withNumbers(
 }
 
 /**
- * Stands for an inexact number while a text is parsed. Nothing else is read as -0, which is never
- * exact; and unlike a text, a list cannot be a name.
+ * Placeholder for an inexact number during parsing. It is unambiguous: every other -0 in the input has
+ * been replaced as well, because -0 is inexact. A list, unlike a string, cannot be mistaken for a key.
  */
 const standIn = (index: number): string => `[-0,${index}]`;
 

@@ -62,7 +62,7 @@ export function nameWord(name: string): string {
 }
 
 /**
- * Like {@link spelledOut}, but leaves out the middle of a text longer than `most` characters. The
+ * Like {@link spelledOut}, but leaves out the middle of a string longer than `most` characters. The
  * beginning and the end stay, and the text states how much is missing, so that nothing can hide
  * behind a cut.
  */

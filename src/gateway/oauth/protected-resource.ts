@@ -22,7 +22,7 @@ export interface TokenRefusal {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The subject of a token, or its client if it names no subject: equal texts are different users. */
+/** The subject of a token, or its client if it names no subject: equal strings are different users. */
 export type Admission = { readonly user: string } | { readonly refusal: TokenRefusal };
 
 const wellKnown = '/.well-known/oauth-protected-resource';
@@ -167,7 +167,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-/** Some issuers write `scp`, as a text or a list. */
+/** Some issuers write `scp`, as a string or a list. */
 function scopesOf(payload: JWTPayload): readonly string[] {
   const claim = payload['scope'] ?? payload['scp'];
   if (typeof claim === 'string') return claim.split(' ');

@@ -42,7 +42,7 @@ export function removedServers(
   return removed;
 }
 
-// Whoever follows the settings asks about the same two.
+// All followers of the settings compare the same two versions.
 const removals = new WeakMap<
   Settings,
   { readonly now: Settings | null; readonly removed: readonly DesiredServer[] }

@@ -334,6 +334,6 @@ export function decidingPart(text: string, keys: readonly string[]): string | un
   const manifest = parsedJson(text);
   if (!isRecord(manifest)) return text;
   const part = keys.flatMap((key) => (Object.hasOwn(manifest, key) ? [[key, manifest[key]]] : []));
-  // A `bin` that is a text is named after the package.
+  // A `bin` that is a string is named after the package.
   return part.length === 0 ? undefined : JSON.stringify([manifest['name'], part]);
 }

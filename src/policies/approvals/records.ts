@@ -1,6 +1,6 @@
 /**
- * Folds decisions into records. One server and fingerprint have one record; the latest decision
- * counts. A decision costs the same however many servers have one.
+ * Folds decisions into records: one for each server and fingerprint, with the latest decision. The
+ * cost of adding one does not grow with the number of servers.
  */
 
 import type { ApprovalDecision, ApprovalRecord, ToolPin } from '../../domain/host/approval.ts';

@@ -62,7 +62,7 @@ export const plainFiles: Readonly<Record<string, readonly string[]>> = {
   'podman-compose': composeFiles,
 };
 
-/** Those of programs that run the words that follow, as some of the words or as one text. */
+/** Those of programs that run the words that follow, as some of the words or as one string. */
 export const wrapperFiles: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     [

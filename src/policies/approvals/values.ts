@@ -56,7 +56,7 @@ function oauthFactsOf(spec: RemoteSpec): readonly Text[] {
   return logInFacts(spec).filter(([field]) => field !== 'account');
 }
 
-/** Returns whether a text of the user's own settings cannot be a secret. */
+/** Returns whether a string of the user's own settings cannot be a secret. */
 function isHarmless([field, text]: Text, isLiteral: boolean): boolean {
   if (field.startsWith('oauth') && !isSecretField(field)) return true;
   if (field.startsWith('env.') && decidesWhatRuns(field.slice('env.'.length))) return true;
@@ -74,7 +74,7 @@ function otherTexts(spec: Spec): readonly Text[] {
   ];
 }
 
-/** Lists the texts that decide how a remote server is reached. */
+/** Lists the strings that decide how a remote server is reached. */
 export function reachTextsOf({ proxy, tls }: RemoteSpec): readonly Text[] {
   const texts = tlsKeys.flatMap((key): readonly Text[] => {
     const text = tls?.[key];
@@ -90,7 +90,7 @@ export function entriesOf(
   return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 
-/** Lists the origins of a text's references, each once. */
+/** Lists the origins of a string's references, each once. */
 function originsOf(text: string): readonly ValueOrigin[] {
   const origins = referencesIn(text).flatMap((reference) => originOf(reference));
   const seen = new Set<string>();

@@ -93,7 +93,7 @@ export function faultOf(field: FormField, value: unknown, digits?: string): stri
 }
 
 function textFault(field: TextField, value: unknown): string | undefined {
-  if (typeof value !== 'string') return 'must be a text';
+  if (typeof value !== 'string') return 'must be a string';
   const { minLength, maxLength = maxTextLength, format } = field;
   // The limits count code points.
   const fault = boundsFault(Array.from(value).length, minLength, maxLength, ' characters');

@@ -131,7 +131,7 @@ function issuesIn(lines: readonly string[]): string {
 
 function withTextBelow(heading: string, below: readonly Weighed[]): string {
   for (const { text, weight } of below.slice(0, headingLines)) {
-    // A numbered list has no one text.
+    // A numbered list does not have one text.
     if (/^\d+[.)] /u.test(text)) break;
     if (weight >= weights.plain) return `${heading} ${text.replace(/^[-*] /u, '')}`;
   }
@@ -145,7 +145,7 @@ function causeIn(details: readonly string[]): string {
   return last.replace(/^\[cause\]: (?:\w*Error(?: \[\w+\])?: )?/u, '').replace(/ \{$/u, '');
 }
 
-/** Without the process id, time and level that loggers put before a text. */
+/** Without the process id, time and level that loggers put before a message. */
 function withoutStamps(line: string): string {
   // Some text is left: a line is trimmed, and every stamp ends in a blank.
   return line

@@ -31,8 +31,8 @@ export const defaultPolicy: ServerPolicy = {
     // Twice may be an accident; a server that said the same three times would say it again.
     sameExits: 3,
     busyBackoff: {
-      // Two seconds: four times the wait towards a peer that did not answer at all,
-      // because this one did, and its words were "not now".
+      // Two seconds: four times the wait after no response at all, because this server
+      // responded and asked for time.
       initialMs: 2_000,
       factor: 2,
       // Five minutes: the longest a repaired server should stay unnoticed.
@@ -41,7 +41,7 @@ export const defaultPolicy: ServerPolicy = {
       // makes one come early.
       addedJitter: 0.2,
     },
-    // The same quiet attempts as after an outage, for the same reasons.
+    // The same values as in `restart.afterGiveUp`, for the same reasons.
     afterGiveUp: { retryFromMs: 15_000, toMs: 300_000, floorMs: 5_000 },
   },
 

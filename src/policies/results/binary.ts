@@ -27,7 +27,7 @@ function partOf(kind: Binary['kind'], from: Block, field: string): Binary | unde
   return { kind, data, mimeType };
 }
 
-/** Returns whether a text is valid base64 and decodes without loss. */
+/** Returns whether a string is valid base64 and decodes without loss. */
 export function isBase64(text: string): boolean {
   return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
 }

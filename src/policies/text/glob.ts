@@ -1,5 +1,5 @@
 /**
- * Returns whether a text matches a pattern, in which `*` stands for any number of characters.
+ * Returns whether a string matches a pattern, in which `*` stands for any number of characters.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   // User input never becomes a regular expression. Taking the first match of each

@@ -42,7 +42,7 @@ const named: ReadonlyMap<string, string> = new Map([
 const otherLineEnds = /[\u0000\v\f\r\u0085\u2028\u2029]/gu;
 const notXml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
-/** Quotes a text for a reader, with quotation marks where the reader needs them. */
+/** Quotes a string for a reader, with quotation marks where the reader needs them. */
 export function quotedFor(reader: Reader, text: string): string {
   return quoters[reader](text);
 }

@@ -35,7 +35,7 @@ const cookieHeader = new RegExp(
   String.raw`((?<![\w-])(?:set-)?cookie["']?\s{0,4}[:=]\s{0,4}["']?)[^\r\n"']${token}`,
   'giu',
 );
-// "bearer" is nearly always followed by a token, except before these words.
+// Any word after "bearer" is taken for a token, except these, which follow it in prose.
 const bearerAndToken = new RegExp(
   String.raw`(?<![\w-])(bearer\s{1,4})(?!(?:auth|token|scheme|header|credential|realm|access|method)|(?:is|was|and|or|in|for|with|from|not)\b)[\w.~+/=-]{4,${longestToken}}`,
   'giu',
@@ -69,7 +69,7 @@ export function redactWords(text: string, secrets: readonly string[] = []): stri
   return withoutNamedValues(known);
 }
 
-/** Redacts every text in a JSON-like value; parts that are nested too deeply are replaced. */
+/** Redacts every string in a JSON-like value; parts that are nested too deeply are replaced. */
 export function redactData(value: unknown, secrets: readonly string[] = [], depth = 0): unknown {
   if (typeof value === 'string') return redactWords(value, secrets);
   if (depth >= deepest) return typeof value === 'object' ? shown : value;
@@ -80,7 +80,7 @@ export function redactData(value: unknown, secrets: readonly string[] = [], dept
   return keepNumbers(Object.fromEntries(parts), value);
 }
 
-/** Cuts a text where neither a known secret nor a possible token is split. */
+/** Cuts a string where neither a known secret nor a possible token is split. */
 function beginningOf(text: string, secrets: readonly string[]): string {
   const cut = safeCut(text.slice(0, searchedCharacters), secrets);
   const lowest = Math.max(0, cut - longestToken);

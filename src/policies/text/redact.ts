@@ -13,13 +13,13 @@ export function looksSecret(key: string): boolean {
   return secretKey.test(key);
 }
 
-// Password of `scheme://user:password@host`. The bounds keep long texts from taking long.
+// Password of `scheme://user:password@host`. The bounds keep long strings from taking long.
 const urlPassword = /:\/\/[^\s/?#:@]{0,256}:([^\s/?#]{1,1024})@/gu;
 const bearer = /\b(?:bearer|basic)\s+(\S{4,})/giu;
 // Text after a switch such as `--use-token` that is not a secret.
 const switchValue = /^(?:-|true$|false$|none$|null$)/iu;
 
-/** Finds the secrets in a text, whatever the name of its setting: passwords in URLs, bearer tokens. */
+/** Finds the secrets in a string, whatever the name of its setting: passwords in URLs, bearer tokens. */
 export function secretsInText(text: string): readonly string[] {
   const passwords = [...text.matchAll(urlPassword)].flatMap(([, password = '']) => [
     password,
@@ -101,7 +101,7 @@ function linesOf(value: string): readonly string[] {
 }
 
 /**
- * Returns where a text that is still growing can be cut without splitting a secret, including
+ * Returns where a string that is still growing can be cut without splitting a secret, including
  * one whose end has not arrived yet.
  */
 export function safeCut(text: string, secrets: readonly string[]): number {

@@ -120,7 +120,7 @@ function speller(naming: NamingPolicy, template: string, server: string) {
     const shownTool = nameCharacters(short);
     return {
       name: around.join(shownTool),
-      /** No character had to be replaced that the policy does not ask to replace. */
+      /** Whether no character was replaced except as the policy asks. */
       isClean: shownServer === ownServer && shownTool === short,
       /** The name holds the server and the tool as they call themselves. */
       isExact: ownServer === server && short === tool,

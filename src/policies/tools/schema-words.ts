@@ -1,5 +1,5 @@
 /**
- * Makes the texts in a server's JSON Schemas printable, and redacts secrets in its tools.
+ * Makes the strings in a server's JSON Schemas printable, and redacts secrets in its tools.
  *
  * Texts are titles, descriptions, comments and names of choices. Everything else stays unchanged to
  * the byte, because calls need the names of properties and values. A schema without changes is
@@ -20,7 +20,7 @@ export interface WordLimits {
   readonly title: number;
 }
 
-/** Returns the schema with printable texts. */
+/** Returns the schema with printable strings. */
 export function printableSchema(schema: Schema, limits: WordLimits): Schema {
   return changedSchema(schema, {
     text: (part) => textOf(part, limits.description),
@@ -29,7 +29,7 @@ export function printableSchema(schema: Schema, limits: WordLimits): Schema {
   });
 }
 
-/** Redacts secrets in a schema's texts and in the values that it suggests or allows. */
+/** Redacts secrets in a schema's strings and in the values that it suggests or allows. */
 export function redactedSchema(schema: Schema, secrets: readonly string[]): Schema {
   const clean = (part: unknown): unknown => redactedData(part, secrets);
   return changedSchema(schema, { text: clean, line: clean, value: clean });

@@ -61,7 +61,7 @@ export function createToolPair(
   const search = (args: Readonly<Record<string, unknown>>): ToolResult => {
     const { query, limit: asked } = args;
     if (typeof query !== 'string' || query.trim() === '')
-      throw wrong(`"query" of ${names.search} must be a text with at least one word.`);
+      throw wrong(`"query" of ${names.search} must be a string with at least one word.`);
     if (asked !== undefined && !(Number.isInteger(asked) && Number(asked) >= 1))
       throw wrong(`"limit" of ${names.search} must be a whole number of at least 1.`);
     const most = Math.min(asked === undefined ? limit : Number(asked), mostTools);

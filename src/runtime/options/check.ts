@@ -127,7 +127,7 @@ export function checkOptions(options: TroupeOptions): void {
 /** @throws TroupeError `INVALID_ARGUMENTS` for anything but a non-empty string. */
 export function checkName(what: string, name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
-  throw argumentsError(`The ${what} must be a text that is not empty.`);
+  throw argumentsError(`The ${what} must be a non-empty string.`);
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` for an unknown state, for which a wait would never end. */

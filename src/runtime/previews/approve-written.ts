@@ -13,14 +13,14 @@ export interface WrittenText {
   readonly text: string;
 }
 
-/** Reads this text in place of its file, and all others from the disk. */
+/** Reads this content in place of its file, and all others from the disk. */
 export function readingWritten({ file, text }: WrittenText): ReadFile {
   return (other, within) =>
     other === file ? Promise.resolve({ text }) : readSettingsFile(other, within);
 }
 
 /**
- * Approves servers as a text declares them that the user has just written to a file. Whatever the file holds by
+ * Approves servers as declared in a document that the user has just written to a file. Whatever the file holds by
  * then, only the servers of that text are approved. A running troupe follows the store.
  *
  * @returns whether every server is approved and the decisions are saved

@@ -92,7 +92,7 @@ function shellWords(desired: DesiredServer, spec: ServerSpec): Problem[] {
   });
 }
 
-/** The texts in which references are replaced, each with its key. */
+/** The strings in which references are replaced, each with its key. */
 function textsOf(spec: ServerSpec): readonly (readonly [key: string, text: string])[] {
   if (spec.type === 'memory' || spec.values?.literal === true) return [];
   const ofCommands = new Set(spec.values?.commands?.map(({ key }) => key));

@@ -121,7 +121,7 @@ function textsOf(spec: StdioSpec): readonly PlacedText[] {
   return [...words, ...values];
 }
 
-/** Whether a text can be a relative path at all, and whether it can be nothing else. */
+/** Whether a string can be a relative path at all, and whether it can be nothing else. */
 function shapeOf(way: string, mayBe: Kind): { readonly isPath: boolean; readonly isSure: boolean } {
   // A single dot or two may be a separator.
   const isDotted = /^\.\.?[\\/]/u.test(way) || (isBare(way) && mayBe !== 'value');

@@ -48,7 +48,7 @@ function isNamed(word: string, packages: readonly string[]): boolean {
   return packages.includes(name) && /^(?:@[\w.~-]+\/)?[\w~][\w.~-]*(?:[@=<>!~[].*)?$/u.test(name);
 }
 
-/** Whether a text may hold a relative path: `./x`, `--root=../x`, `dist/index.js`, `server.js`, `.env`. */
+/** Whether a string may hold a relative path: `./x`, `--root=../x`, `dist/index.js`, `server.js`, `.env`. */
 function mayBePath(text: string): boolean {
   return text
     .replace(

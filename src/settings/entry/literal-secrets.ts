@@ -71,7 +71,7 @@ function oauthSecretsOf(oauth: unknown): readonly TreePath[] {
   );
 }
 
-/** Returns whether a text holds more than references and a scheme such as "Bearer". */
+/** Returns whether a string holds more than references and a scheme such as "Bearer". */
 function isLiteral(text: string): boolean {
   const rest = text
     .replaceAll(reference, '')

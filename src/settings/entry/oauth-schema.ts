@@ -29,7 +29,7 @@ const choice = <const Words extends readonly [string, ...string[]]>(key: string,
 
 const portError = '"callbackPort" must be a whole number from 1 to 65535, without quotes';
 const scopesError =
-  '"scopes" must be a text with blanks between the scopes, or a list of them; write ["read", "write"]';
+  '"scopes" must be a string with blanks between the scopes, or a list of them; write ["read", "write"]';
 const scope = z.string(scopesError).min(1, scopesError).max(longestText, scopesError);
 const scopeList = z.array(scope, scopesError).max(1_000, scopesError);
 const identityError =

@@ -22,7 +22,7 @@ import { type BrokenRule, parseUrl } from './rules.ts';
 
 export type ParsedOAuth = { readonly oauth?: OAuthEntry | false } | { readonly fault: BrokenRule };
 
-/** @param isLiteral - no text is a reference */
+/** @param isLiteral - no string is a reference */
 export function parseOAuth(given: unknown, isLiteral: boolean): ParsedOAuth {
   if (given === undefined) return {};
   if (given === false) return { oauth: false };

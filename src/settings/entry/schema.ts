@@ -62,12 +62,12 @@ const valueByName = (key: string, example: string) =>
     z.union([z.string(), command], {
       error: valueError(`every value of "${key}" must be text in quotes; write ${example}`),
     }),
-    { error: `"${key}" must be an object of texts; write ${example}` },
+    { error: `"${key}" must be an object of strings; write ${example}` },
   );
 
 const proxyError =
   '"proxy" must be the address of a proxy, or false for none; write "http://proxy.example.com:3128"';
-const tlsError = '"tls" must be an object of texts; write { "ca": "certificates/ca.pem" }';
+const tlsError = '"tls" must be an object of strings; write { "ca": "certificates/ca.pem" }';
 const tlsValue = (key: string) =>
   z
     .union([z.string(), command], {

@@ -37,12 +37,12 @@ export interface ValuesOrigin {
 }
 
 export interface EntryValues {
-  /** The literal texts and those with references; outputs of commands are not known yet. */
+  /** The literal strings and those with references; outputs of commands are not known yet. */
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly reach: ReachRules;
   readonly oauth?: OAuthSpec | false;
-  /** Absent when there is nothing but texts and variables. */
+  /** Absent when there is nothing but strings and variables. */
   readonly rules?: ValueRules;
   /** The first value from a command, which needs the consent of the user's own settings. */
   readonly commandAt?: TreePath;
@@ -127,7 +127,7 @@ function groupsOf(entry: ServerEntry, oauth: OAuthEntry | false | undefined, isL
   };
 }
 
-/** Lists the texts that may hold references, except those of `env` and `headers`. */
+/** Lists the strings that may hold references, except those of `env` and `headers`. */
 function plainTexts({ args = [], ...entry }: ServerEntry): readonly TextValue[] {
   const keys = ['command', 'cwd', 'envFile', 'url'] as const;
   return [
@@ -143,7 +143,7 @@ function groupValues(group: string, values: ServerEntry['env'] = {}): readonly P
   return Object.entries(values).map(([name, value]) => [[group, name], value]);
 }
 
-/** Sorts values into texts and commands. */
+/** Sorts values into strings and commands. */
 function namedValues(values: readonly PlacedValue[], isLiteral: boolean) {
   const texts: TextValue[] = [];
   const commands: CommandValue[] = [];

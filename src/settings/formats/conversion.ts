@@ -2,7 +2,7 @@
 
 import type { Fault, TreeMember } from '../settings-tree.ts';
 
-/** Formats of settings texts. */
+/** Formats of settings documents. */
 export type FormatName =
   | 'mcpServers'
   | 'vscode'

@@ -1,5 +1,5 @@
 /**
- * Detects which program's settings a text holds, by its content and never by its
+ * Detects which program's settings a document holds, by its content and never by its
  * file name, and converts them to our format.
  */
 

@@ -45,7 +45,7 @@ const protocolMessage = 'this header is set by the protocol and was left out; re
 const bareVariable = /^(?:\w+ )?\$([A-Z_][A-Z0-9_]*)$/u;
 
 const bareMessage = 'this is passed on as it is written; write ${NAME} for the value of a variable';
-/** Keys whose values are texts by name. */
+/** Keys whose values are objects of strings. */
 const namedKeys = ['env', 'headers'];
 
 /** Returns whether a value looks like a variable, but is passed on as text. */
@@ -97,7 +97,7 @@ export class EntryDraft {
     this.#setWithin(key, this.#converted(this.#within(name, node, from), key, from), name, from);
   }
 
-  /** Sets one key of `env`, `headers` or `oauth` to a text with a reference in our syntax. */
+  /** Sets one key of `env`, `headers` or `oauth` to a string with a reference in our syntax. */
   putReference(
     key: 'env' | 'headers' | 'oauth',
     name: string,
@@ -123,7 +123,7 @@ export class EntryDraft {
     this.#faults.push({ ...place, message, ...(severity && { severity }) });
   }
 
-  /** Returns whether the entry needs references, and also has texts that only look like some. */
+  /** Returns whether the entry needs references, and also has strings that only look like some. */
   get mixesReferences(): boolean {
     return this.#hasReferences && this.#misread !== undefined;
   }
@@ -183,7 +183,7 @@ export class EntryDraft {
     return withTexts(node, from.line, this.pathOf(from), (text, line, path) => {
       const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
       if (this.#style === 'literal' && isMisread) this.#misread ??= { line, path };
-      // Its other texts are as they should be.
+      // Its other strings need no change.
       if (this.#style === 'escaped' && !isMisread) return text;
       if (this.#style === 'editor' && namedKeys.includes(key) && isBareVariable(text))
         this.#faults.push({ line, path, message: bareMessage, severity: 'warning' });
@@ -235,7 +235,7 @@ export const unknownKey: KeyRule = (member, draft) =>
     prohibition.test(member.name) ? undefined : 'warning',
   );
 
-/** Replaces every text in a node. */
+/** Replaces every string in a node. */
 function withTexts(
   node: TreeNode,
   line: number,

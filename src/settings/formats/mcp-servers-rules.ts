@@ -151,7 +151,7 @@ const lazyIf =
     else if (node.value === wanted) draft.put('startup', scalar(line, 'lazy'), member);
   };
 
-/** A whole command line may be one text; one with quotes is refused by the entry's parser. */
+/** A whole command line may be one string; one with quotes is refused by the entry's parser. */
 const splitCommand: KeyRule = (member, draft) => {
   const text = textOf(member.node)?.trim() ?? '';
   const isLine = draft.given('args') === undefined && /\s/u.test(text) && !/["'\\]/u.test(text);

@@ -96,7 +96,7 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
 // Of ten thousand entries one was edited.
 const oursByText = new WeakMap<EntryText, boolean>();
 
-/** Whether nothing in an entry hints at another program. Asked of known texts without a tree. */
+/** Whether nothing in an entry hints at another program. Checked for known documents without a tree. */
 export function isOurs(entry: TreeMember): boolean {
   const text = entryOf(entry);
   if (text === undefined) return false;
@@ -142,7 +142,7 @@ function converted(
   return convertEntry(entry, style, rulesFor(program, isOwn, isHostObject), faults, isKept);
 }
 
-/** Whether its texts are literal, in our syntax or in oh-my-pi's. */
+/** Whether its strings are literal, in our syntax or in oh-my-pi's. */
 function isLiteral({ node }: TreeMember): boolean {
   return ['values', 'envPolicy'].some((key) => textAt(node, key) === 'literal');
 }
@@ -157,7 +157,7 @@ function hasTheirValue({ name, node }: TreeMember): boolean {
   return name === 'startup' && writtenText(node) !== undefined;
 }
 
-/** Returns whether a text by name is written as a number or a truth value. */
+/** Returns whether a string in an object is written as a number or a truth value. */
 function hasBareText({ name, node }: TreeMember): boolean {
   const isNamed = name === 'env' || name === 'headers';
   return isNamed && membersOf(node).some((part) => writtenText(part.node) !== undefined);

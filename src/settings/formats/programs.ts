@@ -18,7 +18,7 @@ export interface Program {
   readonly style: ReferenceStyle;
   /** The unit of `timeout`. Absent: milliseconds. */
   readonly timeout?: 'seconds';
-  /** A command with its arguments may be one text. */
+  /** A command with its arguments may be one string. */
   readonly splitsCommand?: true;
 }
 

@@ -15,7 +15,7 @@ export type ReferenceStyle =
   | 'opencode'
   /** `${env.VAR}`, and `$VAR`. */
   | 'dockerAgent'
-  /** None: every text is literal. */
+  /** None: every string is literal. */
   | 'literal'
   /** The same, for an entry that also names variables to pass on. */
   | 'escaped';
@@ -38,7 +38,7 @@ const echoed = /\$\(echo\s+(?:"([^"()`;|&<>]*)"|([^"()`;|&<>]*))\)/gu;
 const editorWords = new Map(Object.entries({ userHome: '${HOME}', pathSeparator: '/', '/': '/' }));
 const projectWords: ReadonlySet<string> = new Set(['workspaceFolder', 'workspaceRoot', 'cwd']);
 
-/** What a text is for: a word of a command, another part of a local server, or a part of a remote one. */
+/** What a string is for: a word of a command, another part of a local server, or a part of a remote one. */
 export type TextUse = 'word' | 'local' | 'remote';
 
 export function convertText(text: string, style: ReferenceStyle, use: TextUse): ConvertedText {

@@ -1,6 +1,6 @@
 /**
  * Reads a settings text in one of three languages: JSON with comments, TOML or
- * YAML. The readers of the last two are loaded only when a text needs them.
+ * YAML. The readers of the last two are loaded only when a document needs them.
  *
  * A file named `.json` or `.jsonc` is read only as JSON; its text never reaches another
  * language's parser.
@@ -55,7 +55,7 @@ const yamlLine = /^(?:%YAML\b|---(?:\s|$)|-\s|[\w"'][^:{}[\]]*:(?:\s|$))/u;
 
 /**
  * Detects the language by the first line with content. JSON is the default, because
- * its reader has the best messages for a text in none of the three.
+ * its reader has the best messages for a document in none of the three.
  */
 function languageOf(text: string, first: string): SettingsLanguage {
   // `[1]` and `["a"]` may be a list or the head of a table; as JSON they are whole.

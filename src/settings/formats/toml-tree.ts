@@ -71,7 +71,7 @@ function partOf(holder: unknown, key: string | number): unknown {
   return (holder as Readonly<Record<string | number, unknown>>)[key];
 }
 
-/** Puts quotes around each word of a text. */
+/** Puts quotes around each word of a string. */
 function quoted(text: string, words: readonly Word[]): string {
   let from = 0;
   const parts = words.map(({ start, end }) => {

@@ -119,7 +119,10 @@ export function withToolRules(
 const exceptionMessage =
   'exceptions from the rules above are not imported; list the allowed tools of the server in "tools": { "include": [...] }';
 
-/** The rules for MCP tools in `permissions` of Claude Code, Qwen Code and CodeBuddy. What they allow is not taken. */
+/**
+ * The `ask` and `deny` rules for MCP tools in `permissions` of Claude Code, Qwen Code and CodeBuddy.
+ * `allow` is not imported.
+ */
 export function permissionsIn(root: TreeNode, servers: readonly string[]): TreeMember | undefined {
   const permissions = memberOf(root, 'permissions');
   const members = membersOf(permissions?.node).flatMap((list): readonly TreeMember[] => {

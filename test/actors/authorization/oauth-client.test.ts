@@ -181,7 +181,7 @@ describe('the authentication of the client', () => {
     expect(valueOf(await loggedIn(ready)).accessToken).toBeDefined();
   });
 
-  it('by something that is no key is refused', async () => {
+  it('by something that is not a key is refused', async () => {
     const settings = { clientId: 'known', privateKey: 'planted-secret' };
     const failure = failureOf(await loggedIn(await readyAt({ clients: [known] }, { settings })));
     expect(failure.message).toContain('neither a PEM nor a JWK');

@@ -140,7 +140,7 @@ describe('a probe', () => {
     expect(questions.map(({ method }) => method)).toEqual(['ping', 'ping', 'ping']);
   });
 
-  it('of a server that answers neither fails, and is no reason to list instead', async () => {
+  it('of a server that answers neither fails, and does not switch to a list', async () => {
     const { probe, told, last } = setUp();
     for (const _ of [1, 2]) {
       probe.ask();

@@ -114,7 +114,7 @@ describe('the files that a package runner reads', () => {
     ]);
   });
 
-  it('are counted without being read if they are no files', async () => {
+  it('are reported by type and not read if they are not regular files', async () => {
     const place = createPlace();
     execFileSync('mkfifo', [place.at('.npmrc')]);
     place.plant('package.json/x');

@@ -305,9 +305,9 @@ describe('headers from a program', () => {
   });
 
   it.each([
-    ['"hunter2"', 'printed something that is not an object of header texts'],
-    ['"[]"', 'printed something that is not an object of header texts'],
-    ['\'{"A":1}\'', 'printed something that is not an object of header texts'],
+    ['"hunter2"', 'printed something that is not an object of header strings'],
+    ['"[]"', 'printed something that is not an object of header strings'],
+    ['\'{"A":1}\'', 'printed something that is not an object of header strings'],
     ['\'{"Host":"hunter2"}\'', 'printed the header "Host", which the protocol sets itself'],
     ['\'{"A b":"hunter2"}\'', 'The header "A b" has a name or value that HTTP does not allow'],
     ['""', 'printed nothing'],

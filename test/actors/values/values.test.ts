@@ -87,8 +87,8 @@ describe('inputs', () => {
   it.each([
     [() => Promise.reject(new Error('typed hunter2')), 'could not be asked for'],
     [() => Promise.resolve('c'), 'not one of its options'],
-    [() => Promise.resolve('a\0'), 'not a text of at most'],
-    [() => Promise.resolve(5 as unknown as string), 'not a text of at most'],
+    [() => Promise.resolve('a\0'), 'not a string of at most'],
+    [() => Promise.resolve(5 as unknown as string), 'not a string of at most'],
     [undefined, 'cannot be asked for here'],
   ])('fail with a message that omits the answer (case %#)', async (ask, message) => {
     const finding = sourceOf({ ask }).find(specOf({ args: ['${input:zone}'] }), 'db');

@@ -142,7 +142,7 @@ describe('troupe import of a file with mistakes', () => {
     },
   );
 
-  it('reports a list of servers that is no list, and does not write it', async () => {
+  it('reports a server list that is not a list, and does not write it', async () => {
     const folder = temporaryFolder();
     put(
       folder,

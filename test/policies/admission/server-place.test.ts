@@ -44,7 +44,7 @@ describe('removed servers', () => {
     expect(removedServers(settings, settings)).toEqual([]);
   });
 
-  it('are none after an edit or a move, whether or not places were asked for', () => {
+  it('are none after an edit or a move, even if no place was looked up before', () => {
     for (const before of [{ ...settings }, without]) {
       const servers = before.servers.map(({ name }) => desiredServer({ name, trust: true }));
       const edited = { ...before, servers };

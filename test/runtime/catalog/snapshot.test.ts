@@ -144,7 +144,7 @@ describe('a catalog snapshot', () => {
     expect(called.error?.code).toBe('TOOL_CHANGED');
   });
 
-  it('rejects later tools and invalid names', async () => {
+  it('rejects tools added later and invalid names', async () => {
     const stage = await stageOf({ settings: db });
     const catalog = stage.troupe.catalog();
     await stage.apply(servers({ db: 'srv', web: 'srv' }));

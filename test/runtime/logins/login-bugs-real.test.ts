@@ -193,7 +193,7 @@ describe('a token', () => {
     expect(issuer.counts).toMatchObject({ calls: 1, redemptions: 1 });
   });
 
-  it('names a server with a key in its URL without the key', async () => {
+  it("is requested for the server's URL without the key in its query", async () => {
     const issuer = await issuerWith();
     const troupe = consenting(issuer, troupeWith({ db: { url: `${issuer.server}?key=mine` } }));
     await troupe.login('db', waits);

@@ -247,7 +247,7 @@ describe('a tool call', () => {
     expect(await recorder.text()).not.toMatch(/invented|thing/);
   });
 
-  it('includes the time before settings are read', async () => {
+  it('has a span even if it starts before the settings are read', async () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
     const stage = setUp({ settings: servers({ db: 'srv' }), telemetry });

@@ -120,7 +120,7 @@ function commonPlaces(
   return places;
 }
 
-/** The words and spaces of a text, each marked if the other text lacks it. */
+/** The words and spaces of a string, each marked if the other string lacks it. */
 export function markedWords(
   text: string,
   other: string | undefined,

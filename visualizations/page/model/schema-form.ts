@@ -169,7 +169,7 @@ function hintOf(schema: Schema, kind: FieldKind): string | undefined {
   return said.length === 0 ? undefined : said.join(', ');
 }
 
-/** Converts the typed texts to arguments. An empty optional field is left out. */
+/** Converts the typed strings to arguments. An empty optional field is left out. */
 export function argumentsOf(
   fields: readonly Field[],
   typed: Readonly<Record<string, string>>,

@@ -5,7 +5,7 @@
 
 import { spelledOut } from '../../../src/domain/data/printable.ts';
 
-/** One line with every character visible; a text longer than `most` is cut, with a note. */
+/** One line with every character visible; a string longer than `most` is cut, with a note. */
 export function shownLine(text: string, most = 300): string {
   return cut(spelledOut(text), most);
 }

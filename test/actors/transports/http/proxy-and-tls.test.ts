@@ -124,7 +124,7 @@ describe('a server behind a proxy', () => {
     expect(opened.secrets).toContain('p%20w');
   });
 
-  it('is sent requests through the proxy as whole addresses when it has no TLS', async () => {
+  it('is sent requests through the proxy with absolute URLs when it has no TLS', async () => {
     const [server, via] = [await peer(echo), await proxy({ login: 'me:pw' })];
     const url = `${named(server.origin)}/mcp?a=1`;
     const opened = await reaching(url, { proxy: via.url.replace('//', '//me:pw@') });

@@ -53,7 +53,7 @@ function QuestionForm({ question, isFirst }: { question: Question; isFirst: bool
     setBusy(false);
   };
   const form = useRef<HTMLFormElement>(null);
-  // Before the problem is painted: somebody who types at once types into the field.
+  // Before the problem is painted, so that immediate typing goes into the field.
   useLayoutEffect(() => {
     const [first] = problems;
     const field = first && form.current?.elements.namedItem(first.field);
