@@ -40,6 +40,7 @@
  * ```
  */
 
+import type { ActorRefFrom, SnapshotFrom } from 'xstate';
 import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { commandsFrom } from './context.ts';
 import { troupeSetup } from './troupe-setup.ts';
@@ -156,3 +157,6 @@ export const troupeMachine = troupeSetup.createMachine({
     stopped: { type: 'final', entry: 'stopRest' },
   },
 });
+
+export type RootRef = ActorRefFrom<typeof troupeMachine>;
+export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;

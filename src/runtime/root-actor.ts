@@ -21,7 +21,12 @@ import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
-import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
+import {
+  type RootRef,
+  type RootSnapshot,
+  type TroupeInput,
+  troupeMachine,
+} from '../../machines/troupe/troupe.ts';
 import { indexTimers, observeSystem, type UnrootedEvent } from '../../machines/xstate/internals.ts';
 import { withActors } from '../../machines/xstate/with-actors.ts';
 import type { Clock } from '../domain/clock.ts';
@@ -29,7 +34,6 @@ import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
 import type { ReplaceableParts } from './replaceable-parts.ts';
 import type { ReadEnvFileNames } from './settings-lookups.ts';
-import type { RootRef, RootSnapshot } from './status/board.ts';
 
 /** What a troupe needs besides the host's options. */
 export interface TroupeParts extends ReplaceableParts {

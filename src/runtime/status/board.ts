@@ -4,10 +4,10 @@
  */
 
 import { EventEmitter } from 'node:events';
-import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
+import type { ActorRefFrom, Subscription } from 'xstate';
 import { actorsOf, type ServerRef } from '../../../machines/troupe/context.ts';
 import { handoverIdOf, type handoverMachine } from '../../../machines/troupe/handover.ts';
-import type { troupeMachine } from '../../../machines/troupe/troupe.ts';
+import type { RootRef, RootSnapshot } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -34,9 +34,8 @@ import {
 } from './server-view.ts';
 import type { ServerSnapshot } from './status-of.ts';
 
-export type RootRef = ActorRefFrom<typeof troupeMachine>;
-export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
 export type { ServerRef } from '../../../machines/troupe/context.ts';
+export type { RootRef, RootSnapshot } from '../../../machines/troupe/troupe.ts';
 export type { OfferingView, ServerView } from './server-view.ts';
 
 type RootContext = RootSnapshot['context'];

@@ -16,12 +16,12 @@ const refusal = { status: 401, challenge: 'Bearer', sentWith: {} } as const;
 
 function setUp() {
   const policy = { ...defaultPolicy, auth: { ...defaultPolicy.auth, loginTimeoutMs } };
-  const views = new Map([['later', { desired: { policy } }]]);
   const keepCredentials = () =>
     createCredentialStore({ clock: promptClock, onProblems: () => {}, keyring: null });
   const ports = {
     parts: { clock: promptClock, seed: 1, keepCredentials },
-    board: () => ({ view: (name: string) => views.get(name), status: () => undefined }),
+    board: () => ({ status: () => undefined }),
+    book: { policyOf: () => policy },
   } as unknown as SharedPorts;
   const begun = new Set<AnyActorRef>();
   const logins = new Authorizations(ports, (actor) => begun.add(actor));
