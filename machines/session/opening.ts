@@ -2,10 +2,11 @@
  * Opens a session: from a server's settings to a client that has finished its handshake in the era
  * that the server supports.
  *
- * A server whose era is unknown is probed first. Whatever cannot be read as an answer, silence
- * included, leads to the old handshake in the same attempt; if the server refuses that, it is probed
- * once more, because it may be a modern one that was too slow. Some servers exit on any request before the handshake. They are
- * started a second time with the old handshake, which counts neither as a crash nor as an attempt.
+ * A server whose era is unknown is probed first. If it does not respond, or not in a valid form, the
+ * same attempt falls back to the old handshake. If the server refuses that, it is probed once more,
+ * because it may be a modern one that was too slow. Some servers exit on any request before the
+ * handshake. They are started a second time with the old handshake, which counts neither as a crash
+ * nor as an attempt.
  * An address that rejects the current protocol the way servers of 2024 do is retried once over SSE;
  * if that fails, the first failure is reported. One deadline covers all steps. It restarts when the
  * machine wakes, because a server cannot respond while the machine sleeps.

@@ -37,7 +37,7 @@ export function useAsked<Answer>(
         (error: unknown) => take({ problem: messageOf(error) }),
       );
     };
-    // The first request is sent at once, repeats only after a pause.
+    // Sends the first request immediately, and repeats only after a pause.
     const timer = setTimeout(look, asked.question === question ? pauseMs : 0);
     return () => {
       isOver = true;
