@@ -9,9 +9,8 @@ export function createThrottle(
   clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>,
   pauseMs: number,
   fire: () => void,
-  maxPauseMs = pauseMs,
 ) {
-  const actor = createActor(throttleMachine, { clock, input: { pauseMs, maxPauseMs } });
+  const actor = createActor(throttleMachine, { clock, input: { pauseMs } });
   actor.on('signal.passed', fire);
   actor.start();
   return {
