@@ -2,29 +2,29 @@
  * Decides when a stored file is read and when it is written.
  *
  * One thing happens at a time, so an older reading never replaces a newer one. Any number of
- * requests during a reading or a write cause exactly one more. A damaged file is set aside by a
+ * requests during a reading or a write cause exactly one more of each kind, the write first. A damaged file is set aside by a
  * write, because only a write holds the lock. The chart knows what was found, never the content.
  *
  * ```text
  * [*] -> absent
  * recordFile -- file.read | file.write --> (stays)
- * absent -- always [isReadDue] --> reading
  * absent -- always [isWriteDue] --> writing
+ * absent -- always [isReadDue] --> reading
  * reading invokes read
  * reading -- done read [isDamaged] --> writing
  * reading -- done read [isKept] --> kept
  * reading -- done read [isAbsent] --> absent
  * reading -- done read --> refused
  * reading -- error read --> refused
- * kept -- always [isReadDue] --> reading
  * kept -- always [isWriteDue] --> writing
+ * kept -- always [isReadDue] --> reading
  * writing invokes write
  * writing -- done write [isKept] --> kept
  * writing -- done write [isAbsent] --> absent
  * writing -- done write --> refused
  * writing -- error write --> refused
- * refused -- always [isReadDue] --> reading
  * refused -- always [isWriteDue] --> writing
+ * refused -- always [isReadDue] --> reading
  * ```
  */
 
@@ -61,8 +61,8 @@ const recordFileSetup = setup({
     requestWrite: assign({ isWriteDue: true }),
     /** Notes that the reading covers all requests so far. */
     beginRead: assign({ isReadDue: false }),
-    /** Notes that the write covers all changes so far. */
-    beginWrite: assign({ isWriteDue: false }),
+    /** Notes that the write covers all requests and changes so far. */
+    beginWrite: assign({ isReadDue: false, isWriteDue: false }),
   },
   guards: {
     /** Whether the file must be read. */
@@ -82,8 +82,9 @@ const ofFile = ({ event }: { readonly event: { readonly output: FoundFile } }) =
 const settled = {
   tags: 'settled',
   always: [
-    { guard: 'isReadDue', target: 'reading' },
+    // First, because a write reads as well: otherwise readings could keep a change waiting for ever.
     { guard: 'isWriteDue', target: 'writing' },
+    { guard: 'isReadDue', target: 'reading' },
   ],
 } as const;
 

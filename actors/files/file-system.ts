@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync, mkdirSync, realpathSync, type Stats } from 'node:fs';
-import { link, open, rename, rm, writeFile } from 'node:fs/promises';
+import { link, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
@@ -143,6 +143,18 @@ export async function replaceWhole(
     if (!isPlaced) await rm(draft, { force: true }).catch(() => undefined);
   }
   return true;
+}
+
+/** Removes the temporary files of a file that no process is writing. */
+export async function removeDrafts(file: string): Promise<void> {
+  const beginning = `${path.basename(file)}.`;
+  const isDraft = (name: string): boolean =>
+    name.startsWith(beginning) &&
+    name.endsWith(draftSuffix) &&
+    name.length === beginning.length + randomUUID().length + draftSuffix.length;
+  const names = await readdir(path.dirname(file)).catch(() => []);
+  for (const name of names.filter(isDraft))
+    await rm(path.join(path.dirname(file), name), { force: true }).catch(() => undefined);
 }
 
 /** Makes a folder's renames durable. Where folders cannot be opened, the system does so itself. */

@@ -6,8 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 
-import { createWhole, makeFolders } from '../files/file-system.ts';
+import type { Clock } from '../../src/domain/clock.ts';
+import { makeFolders, replaceWhole } from '../files/file-system.ts';
 import { readPrivate, setAside } from '../files/private-file.ts';
+import { withFileLock } from './file-lock.ts';
 
 const keyBytes = 32;
 const fileName = 'installation.key';
@@ -18,7 +20,7 @@ const maxBytes = 128;
  * Reads the key, or creates it if there is none. Falls back to a random key for this process if the
  * file can be neither read nor written, or without a state folder. Never rejects.
  */
-export async function installationKey(stateDir: string | undefined): Promise<Buffer> {
+export async function installationKey(stateDir: string | undefined, clock: Clock): Promise<Buffer> {
   const own = randomBytes(keyBytes);
   if (stateDir === undefined) return own;
   const file = path.join(stateDir, fileName);
@@ -27,12 +29,17 @@ export async function installationKey(stateDir: string | undefined): Promise<Buf
     if ('refusal' in reading) return own;
     const known = 'content' in reading ? keyIn(reading.content) : undefined;
     if (known !== undefined) return known;
-    if ('damage' in reading || reading.content !== undefined) await setAside(file, Date.now());
     makeFolders(stateDir);
-    await createWhole(file, `${own.toString('hex')}\n`);
-    // Another process may have created the file first; then both use its key.
-    const written = await readPrivate(file, maxBytes);
-    return ('content' in written ? keyIn(written.content) : undefined) ?? own;
+    return await withFileLock(file, clock, async () => {
+      // Another process may have created or repaired it meanwhile; then both use its key.
+      const present = await readPrivate(file, maxBytes);
+      const its = 'content' in present ? keyIn(present.content) : undefined;
+      if (its !== undefined) return its;
+      if ('damage' in present || ('content' in present && present.content !== undefined))
+        await setAside(file, clock.wallNow());
+      await replaceWhole(file, `${own.toString('hex')}\n`);
+      return own;
+    });
   } catch {
     return own;
   }

@@ -14,6 +14,7 @@ import type { PermissionChoice } from '../../src/domain/permission.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { codeOf, realFolder } from '../files/file-system.ts';
 import { contentIn, RecordFile } from './record-file.ts';
+import { StoreProblems } from './store-problems.ts';
 
 export interface PermissionStorePorts {
   readonly projectRoot: string;
@@ -66,7 +67,7 @@ export function permissionFile(stateDir: string): string {
 function choiceFile(
   stateDir: string,
   clock: Clock,
-  report: (file: string, message: string) => void,
+  problems: StoreProblems,
 ): RecordFile<StoredChoices> {
   const place = permissionFile(stateDir);
   return new RecordFile({
@@ -74,14 +75,19 @@ function choiceFile(
     path: place,
     clock,
     onReading: (reading) => {
-      if (reading.found !== 'refused') return;
-      report(
+      const why = reading.found === 'refused' ? reading.why : undefined;
+      problems.set(
+        'trust',
         place,
-        `the file of permissions ${reading.why}; until then every call needs an answer`,
+        why && `the file of permissions ${why}; until then every call needs an answer`,
       );
     },
     onAside: (aside, why) =>
-      report(aside, `the permissions were damaged (${why}) and are set aside here; answer again`),
+      problems.set(
+        aside,
+        aside,
+        `the permissions were damaged (${why}) and are set aside here; answer again`,
+      ),
   });
 }
 
@@ -95,8 +101,8 @@ export function createPermissionStore({
   /** Choices that are not on disk, because there is no file or it cannot be written. */
   let unsaved: readonly PermissionChoice[] = [];
 
-  const report = (file: string, message: string): void => onProblems([{ file, message }]);
-  const file = stateDir === undefined ? undefined : choiceFile(stateDir, clock, report);
+  const problems = new StoreProblems(onProblems);
+  const file = stateDir === undefined ? undefined : choiceFile(stateDir, clock, problems);
   const change = (edit: (all: readonly StoredChoice[]) => readonly StoredChoice[]) =>
     file?.update((content) => ({
       version,
@@ -110,11 +116,12 @@ export function createPermissionStore({
     async choices(): Promise<readonly PermissionChoice[]> {
       if (file === undefined) return unsaved;
       const reading = await file.read();
-      if (reading.found === 'failed')
-        report(
-          file.path,
-          `the file of permissions cannot be set aside (${codeOf(reading.error)}); move it away`,
-        );
+      const code = reading.found === 'failed' ? codeOf(reading.error) : undefined;
+      problems.set(
+        'reading',
+        file.path,
+        code && `the file of permissions cannot be set aside (${code}); move it away`,
+      );
       const own = (contentIn(reading)?.choices ?? [])
         .filter(isOwn)
         .map(({ project: _project, ...choice }) => ({ ...choice, file: file.path }));
@@ -132,13 +139,19 @@ export function createPermissionStore({
         ...all.filter((one) => !isOwn(one) || isOther(one)),
         { ...choice, project },
       ]);
+      if (file !== undefined && saved?.found === 'kept') problems.set('saving', file.path);
       if (saved?.found === 'kept') return;
       unsaved = [...unsaved.filter(isOther), choice].slice(-maxChoices);
       if (file === undefined || saved?.found !== 'failed') return;
       const code = codeOf(saved.error);
-      report(
+      const remedy =
+        code === 'EFBIG'
+          ? 'forget some with troupe permissions forget'
+          : 'make room or let this user write there';
+      problems.set(
+        'saving',
         file.path,
-        `permissions cannot be saved (${code}); make room or let this user write there; choices made meanwhile end with this run`,
+        `permissions cannot be saved (${code}); ${remedy}; choices made meanwhile end with this run`,
       );
     },
 

@@ -16,7 +16,7 @@ import {
   recordFileMachine,
 } from '../../machines/record-file.ts';
 import type { Clock } from '../../src/domain/clock.ts';
-import { replaceWhole, syncFolder } from '../files/file-system.ts';
+import { removeDrafts, replaceWhole, syncFolder } from '../files/file-system.ts';
 import { readPrivate, setAside } from '../files/private-file.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { withFileLock } from './file-lock.ts';
@@ -100,7 +100,10 @@ export interface RecordFilePorts<Content> extends RecordForm<Content> {
   readonly clock: Clock;
   /** Default: indented JSON. */
   readonly textOf?: (content: Content) => string;
-  /** Called with what was found or written, before those who asked get it. */
+  /**
+   * Called with what was found or written, before the callers get it; with a damaged file only under
+   * its lock, because without it another process may be repairing the file.
+   */
   readonly onReading?: (reading: RecordReading<Content>) => void;
   /** Called with a damaged file's new path. */
   readonly onAside?: (aside: string, why: string) => void;
@@ -110,11 +113,16 @@ export interface RecordFilePorts<Content> extends RecordForm<Content> {
 
 type Answer<Content> = (reading: RecordReading<Content>) => void;
 
+interface Change<Content> {
+  readonly edit: RecordEdit<Content>;
+  readonly answer: Answer<Content>;
+}
+
 export class RecordFile<Content> {
   readonly path: string;
   readonly #ports: RecordFilePorts<Content>;
   readonly #readers: Answer<Content>[] = [];
-  readonly #edits: { readonly edit: RecordEdit<Content>; readonly answer: Answer<Content> }[] = [];
+  readonly #edits: Change<Content>[] = [];
   #actor: ActorRefFrom<typeof recordFileMachine> | undefined;
   #unwatch: (() => void) | undefined;
 
@@ -147,12 +155,13 @@ export class RecordFile<Content> {
     const { watch = watchSettingsFiles } = this.#ports;
     const changed = (): void => this.#send('file.read');
     // It is then polled; the settings watch reports why.
-    this.#unwatch = watch([this.path], { changed, slowed: () => {} });
+    this.#unwatch ??= watch([this.path], { changed, slowed: () => {} });
   }
 
   /** Stops watching; resolves after the last reading and the last write. */
   async close(): Promise<void> {
     this.#unwatch?.();
+    this.#unwatch = () => {};
     if (this.#actor !== undefined) await waitFor(this.#actor, (file) => file.hasTag('settled'));
   }
 
@@ -169,23 +178,25 @@ export class RecordFile<Content> {
   async #read(): Promise<FoundFile> {
     const readers = this.#readers.splice(0);
     const reading = await readRecord(this.path, this.#ports);
-    // The write that sets a damaged file aside answers.
-    if (reading.found === 'damaged') this.#readers.push(...readers.splice(0));
-    return this.#answer(reading, readers);
+    if (reading.found !== 'damaged') return this.#answer(reading, readers);
+    // The write that sets it aside answers, unless it finds the file repaired.
+    this.#readers.unshift(...readers);
+    return reading.found;
   }
 
   async #write(): Promise<FoundFile> {
     const readers = this.#readers.splice(0);
     const edits = this.#edits.splice(0);
     const { path, clock } = this.#ports;
-    const change = () => this.#change(edits.map(({ edit }) => edit));
+    const change = () => this.#change(edits);
     const reading = await withFileLock(path, clock, change).catch(
       (error: unknown) => ({ found: 'failed', error }) as const,
     );
     return this.#answer(reading, [...readers, ...edits.map(({ answer }) => answer)]);
   }
 
-  async #change(edits: readonly RecordEdit<Content>[]): Promise<RecordReading<Content>> {
+  /** Makes the changes; one that fails is answered and taken out. */
+  async #change(edits: Change<Content>[]): Promise<RecordReading<Content>> {
     const { path, clock, maxBytes, textOf = indented, onReading, onAside } = this.#ports;
     let reading = await readRecord(path, this.#ports);
     if (reading.found === 'damaged') {
@@ -196,15 +207,27 @@ export class RecordFile<Content> {
     if (reading.found === 'refused') return reading;
     const before = contentIn(reading);
     let content = before;
-    for (const edit of edits) content = (await edit(content)) ?? content;
+    for (const one of [...edits]) {
+      try {
+        content = (await one.edit(content)) ?? content;
+      } catch (error) {
+        edits.splice(edits.indexOf(one), 1);
+        one.answer({ found: 'failed', error });
+      }
+    }
     if (content === undefined || content === before) return reading;
+    // Left by processes that were killed: whoever writes has the lock.
+    await removeDrafts(path);
     await writeRecord(path, textOf(content), maxBytes);
     return { found: 'kept', content };
   }
 
   #answer(reading: RecordReading<Content>, waiting: readonly Answer<Content>[]): FoundFile {
-    this.#ports.onReading?.(reading);
-    for (const answer of waiting) answer(reading);
+    try {
+      this.#ports.onReading?.(reading);
+    } finally {
+      for (const answer of waiting) answer(reading);
+    }
     return reading.found;
   }
 }

@@ -59,7 +59,7 @@ export function createCommandTroupe(options: TroupeOptions = {}): Troupe {
     keepCredentials: (onProblems) =>
       createCredentialStore({ clock, stateDir, onProblems, host: options.credentials }),
     findExecutable: (spec, within) => approvedPathOf(spec, env, within),
-    generationKey: () => installationKey(stateDir),
+    generationKey: () => installationKey(stateDir, clock),
     folderLookup: createFolderLookup(env),
     readEnvFileNames: (spec) => envFileNamesOf(spec, env, projectRoot),
     ...(stateDir === undefined

@@ -38,7 +38,7 @@ interface Entry {
 const maxCalls = 64;
 // No user of a gateway may take the places of the others, or displace what they have not collected.
 const maxCallsOfUser = 16;
-// Just over an hour: a caller that has not collected the result by then will not come back for it.
+// An hour, its last millisecond included: a caller that has not come for the result by then will not.
 const keptMs = 3_600_001;
 const defaultWaitMs = 60_000;
 const shownLength = 128;
@@ -142,6 +142,11 @@ export class BackgroundCalls {
     if (!isFull) return true;
     const [id] = own.find(([, { end }]) => end !== undefined) ?? [];
     return id !== undefined && this.#forget(id);
+  }
+
+  /** Sets no more timers; results stay until they are collected. */
+  close(): void {
+    for (const { retention } of this.#entries.values()) retention?.release();
   }
 
   #forget(id: string): boolean {

@@ -197,6 +197,7 @@ export class CallDispatcher {
     this.#isClosed = true;
     this.#permissions.close();
     this.#running.close();
+    this.background.close();
   }
 
   /** Waits and tries again until the call has been answered. */

@@ -28,13 +28,17 @@ function folder(): string {
 
 function open(stateDir: string | undefined, projectRoot = '/project') {
   const problems: Problem[] = [];
+  const lists: (readonly Problem[])[] = [];
   const store = createPermissionStore({
     projectRoot,
     stateDir,
     clock: realClock,
-    onProblems: (list) => problems.push(...list),
+    onProblems: (list) => {
+      problems.push(...list);
+      lists.push(list);
+    },
   });
-  return { store, problems };
+  return { store, problems, lists };
 }
 
 describe('permissions', () => {
@@ -139,9 +143,12 @@ describe('permissions', () => {
       const stateDir = folder();
       await open(stateDir).store.add(ofServer);
       chmodSync(permissionFile(stateDir), 0o666);
-      const { store, problems } = open(stateDir);
+      const { store, problems, lists } = open(stateDir);
       expect(await store.choices()).toEqual([]);
       expect(problems[0]?.message).toContain('open to other users');
+      chmodSync(permissionFile(stateDir), 0o600);
+      expect(await store.choices()).toHaveLength(1);
+      expect(lists.at(-1)).toEqual([]);
     },
   );
 

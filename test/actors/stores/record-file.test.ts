@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -49,6 +50,28 @@ function place(): string {
 }
 const put = (file: string, text: string): void => writeFileSync(file, text, { mode: 0o600 });
 const namesIn = (file: string): readonly string[] => readdirSync(path.dirname(file)).toSorted();
+
+/** Locks a file as a process that lives does; returns the function that unlocks it. */
+function holdLock(file: string): () => void {
+  const start = startOf(process.pid) ?? '';
+  const token = '00000000-0000-4000-8000-000000000000';
+  const holder = { token, pid: process.pid, start, place: placeOfThisProcess() };
+  writeFileSync(`${file}.lock`, JSON.stringify(holder));
+  return () => rmSync(`${file}.lock`);
+}
+
+/** Advances the clock until the reading is there: attempts to take the lock are real. */
+async function advanced(clock: VirtualClock, reading: Promise<Reading>): Promise<Reading> {
+  let found: Reading | undefined;
+  void reading.then((it) => {
+    found = it;
+  });
+  while (found === undefined) {
+    await new Promise(setImmediate);
+    clock.advanceBy(100);
+  }
+  return found;
+}
 
 /** Opens a file that is closed after the test; `next()` is its next reading. */
 function open(file: string, ports: Partial<RecordFilePorts<Words>> = {}) {
@@ -153,11 +176,72 @@ describe('a stored file', () => {
     put(file, '{');
     const { record, readings, asides } = open(file);
     await record.read();
-    // Once without the lock and once with it.
-    expect(readings.map(({ found }) => found)).toEqual(['damaged', 'damaged', 'absent']);
+    expect(readings.map(({ found }) => found)).toEqual(['damaged', 'absent']);
     expect(asides).toEqual([expect.stringMatching(/^words\.json\.damaged-.*: it is not JSON$/u)]);
     const [aside = ''] = namesIn(file);
     expect(readFileSync(path.join(path.dirname(file), aside), 'utf8')).toBe('{');
+  });
+
+  it('is not reported as damaged when another process has repaired it under its lock', async () => {
+    const file = place();
+    put(file, '{"version":1}');
+    const release = holdLock(file);
+    let parseCount = 0;
+    const schema = z.preprocess((content) => {
+      parseCount += 1;
+      return content;
+    }, form.schema) as unknown as typeof form.schema;
+    const clock = new VirtualClock();
+    const { record, readings, asides } = open(file, { clock, schema });
+    const reading = record.read();
+    while (parseCount === 0) await new Promise(setImmediate);
+    put(file, textOf('b'));
+    release();
+    expect(await advanced(clock, reading)).toEqual(kept(contentOf('b')));
+    expect(readings).toEqual([kept(contentOf('b'))]);
+    expect(asides).toEqual([]);
+  });
+
+  it('is changed even while it is read without a pause', async () => {
+    const file = place();
+    const { record } = open(file);
+    let written: Reading | undefined;
+    const first = record.read();
+    void record.update(add('a')).then((reading) => {
+      written = reading;
+    });
+    await first;
+    for (let reads = 0; written === undefined && reads < 20; reads += 1) await record.read();
+    expect(written).toEqual(kept(contentOf('a')));
+  });
+
+  it('answers a read that follows a change with the change', async () => {
+    const { record } = open(place());
+    const [, , after] = await Promise.all([record.read(), record.update(add('a')), record.read()]);
+    expect(after).toEqual(kept(contentOf('a')));
+  });
+
+  it('includes the changes beside one that fails', async () => {
+    const { record } = open(place());
+    const broken = (): Words => {
+      throw new Error('broken');
+    };
+    const edits = [add('a'), add('b'), broken, add('c')];
+    expect(await Promise.all(edits.map((edit) => record.update(edit)))).toMatchObject([
+      kept(contentOf('a')),
+      kept(contentOf('a', 'b', 'c')),
+      { found: 'failed' },
+      kept(contentOf('a', 'b', 'c')),
+    ]);
+  });
+
+  it('is cleared of what killed processes have left when it is changed', async () => {
+    const file = place();
+    put(`${file}.${randomUUID()}.tmp`, 'half');
+    put(`${file}.mine.tmp`, 'the user has put this here');
+    const { record } = open(file);
+    await record.update(add('a'));
+    expect(namesIn(file)).toEqual(['words.json', 'words.json.mine.tmp']);
   });
 
   it('is read once more for any number of requests', async () => {
@@ -205,24 +289,13 @@ describe('a stored file', () => {
   it('is read, but not changed, while another process holds its lock', async () => {
     const file = place();
     put(file, textOf('a'));
-    const start = startOf(process.pid) ?? '';
-    const token = '00000000-0000-4000-8000-000000000000';
-    const holder = { token, pid: process.pid, start, place: placeOfThisProcess() };
-    writeFileSync(`${file}.lock`, JSON.stringify(holder));
+    const release = holdLock(file);
     const clock = new VirtualClock();
     const { record } = open(file, { clock });
     expect(await record.read()).toEqual(kept(contentOf('a')));
-    let written: Reading | undefined;
-    void record.update(add('b')).then((reading) => {
-      written = reading;
-    });
-    while (written === undefined) {
-      // Its attempts to take the lock are real.
-      await new Promise(setImmediate);
-      clock.advanceBy(100);
-    }
+    const written = await advanced(clock, record.update(add('b')));
     expect(written).toMatchObject({ found: 'failed', error: { code: 'ELOCKED' } });
-    rmSync(`${file}.lock`);
+    release();
     expect(await record.update(add('b'))).toEqual(kept(contentOf('a', 'b')));
   });
 

@@ -93,6 +93,18 @@ describe('a long-running call', () => {
     expect(end.error).toMatchObject({ outcome: 'unknown' });
   });
 
+  it('leaves no timer behind when the troupe stops, and its result can still be collected', async () => {
+    const { stage, id } = await parked();
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
+    void stage.troupe.stop();
+    await stage.advance(60_000);
+    expect(stage.clock.pendingCount).toBe(0);
+    const end = collected(stage, id);
+    await stage.settle();
+    expect(end.state).toBe('done');
+  });
+
   it('continues when a wait for it is aborted or times out', async () => {
     const { stage, id } = await parked();
     const controller = new AbortController();
