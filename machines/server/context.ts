@@ -182,6 +182,8 @@ export type ServerCommand =
       readonly policy: ServerPolicy;
     }
   | { readonly type: 'slot.granted' }
+  /** The user answered an input of its settings. */
+  | { readonly type: 'input.answered' }
   /** An earlier run's list is no longer stored. */
   | { readonly type: 'catalog.forgotten' }
   /** The machine slept, or this process was suspended; the servers' reactions are spread over this window. */

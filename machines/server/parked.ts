@@ -19,6 +19,7 @@
  *   untrusted, excluded, notAllowed, pendingApproval, rejected, invalidConfig, overBudget
  * dormant -- server.demanded --> settling
  * backingOff -- server.demanded | spec.updated --> (stays)
+ * backingOff -- input.answered [mayLackAnswer] --> (stays)
  * backingOff: [*] -> choosing
  *   choosing -- always [isBusyStart] --> retrying
  *   choosing -- always [hasAttemptsLeft] --> retrying
@@ -33,6 +34,7 @@
  *   choosing -- always [isCrashLooping(suspend)] --> crashLoop
  *   choosing -- always [isReconnectStorm(suspend)] --> reconnectStorm
  *   crashLoop, reconnectStorm
+ * failed -- input.answered [mayLackAnswer] --> (stays)
  * failed: [*] -> choosing
  *   choosing -- always [isCrashLooping(fail)] --> crashLoop
  *   choosing -- always [isReconnectStorm(fail)] --> reconnectStorm
@@ -65,6 +67,9 @@ const failedByStorm = {
     'admission.granted': { actions: ['noteAdmitted', 'announceGivingUp'] },
   },
 } as const;
+
+// A start in progress uses the answer, and a stopped server stays stopped.
+const answered = { guard: 'mayLackAnswer', actions: 'askToStart' } as const;
 
 // After a sleep, an unreachable server may be back, and the wait was chosen before the sleep.
 const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
@@ -132,6 +137,7 @@ export const parkedStates = serverSetup.createStateConfig({
         // The current wait continues: a new setting must not shorten it, nor a demand but the first wait.
         'server.demanded': { actions: 'noteDemand' },
         'spec.updated': { actions: 'applySpec' },
+        'input.answered': answered,
       },
       states: {
         choosing: {
@@ -190,6 +196,7 @@ export const parkedStates = serverSetup.createStateConfig({
       tags: ['needsUser', 'atRest'],
       entry: ['announceGivingUp', 'announceRest', 'reportHalt'],
       exit: 'reportResumption',
+      on: { 'input.answered': answered },
       initial: 'choosing',
       states: {
         choosing: {

@@ -199,6 +199,11 @@ export const serverSetup = setup({
     reportGivingUp: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
       if (succeeds) enqueue.sendParent({ type: 'successor.gaveUp' as const, actorId });
     }),
+    /** Asks the root for a start, which may need a place of the budget. */
+    askToStart: sendParent(({ context }) => ({
+      type: 'server.start' as const,
+      server: context.name,
+    })),
     /** Returns the permit or leaves the queue; does nothing if it has neither. */
     returnSlot: sendParent(newsOf('slot.returned')),
     /** Requests the tools, which is the circuit's probe. */
@@ -377,6 +382,12 @@ export const serverSetup = setup({
     isToStay: ({ context }) => !context.retiring,
     /** Whether a call need not wait for the first attempt of an outage. */
     endsOnDemand: ({ context }) => endsOnDemand(context),
+    /**
+     * Whether its last failure may be the lack of an answer: that includes a start that timed out
+     * while it waited for the answer, and one whose question was declined.
+     */
+    mayLackAnswer: ({ context: { lastError } }) =>
+      lastError?.kind === 'initTimeout' || lastError?.kind === 'unavailable',
     // A server's own Retry-After takes precedence.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
     // Without a threshold, nothing is counted and nothing ever trips.

@@ -87,6 +87,8 @@ export type TroupeEvent =
   | { readonly type: 'trust.changed'; readonly trusted: boolean }
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
   | { readonly type: 'auth.completed'; readonly server: string }
+  /** The user answered an input that these servers use. */
+  | { readonly type: 'inputs.answered'; readonly servers: readonly string[] }
   | { readonly type: 'system.woke' | 'troupe.stop' | 'troupe.kill' | 'troupe.lookAgain' }
   | SettingsCommand
   | SettingsFact

@@ -258,6 +258,13 @@ export const troupeSetup = parts.extend({
       if (present?.leaving !== false) return {};
       return { orders: [{ to: present.actorId, event: { type } }] };
     }),
+    /** Passes an answer on to the servers that use it; each decides whether it starts again. */
+    passAnswer: does('inputs.answered', ({ live }, { servers }) => ({
+      orders: servers
+        .flatMap((name) => live.get(name) ?? [])
+        .filter(({ leaving }) => leaving === false)
+        .map(({ actorId: to }) => ({ to, event: { type: 'input.answered' } })),
+    })),
     /** Makes every server check its connection, spread over a window. */
     passWake: does('system.woke', ({ live }) => {
       const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * live.size);

@@ -22,8 +22,8 @@
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
  *            trust.changed | allow.changed | approval.grant | approval.reject | approval.revoke |
  *            approvals.changed | server.start | server.stop | server.restart | server.reconnect |
- *            server.refresh | auth.completed | system.woke | troupe.lookAgain | handover.due |
- *            done * | error slots | error settingsSource --> (stays)
+ *            server.refresh | auth.completed | inputs.answered | system.woke | troupe.lookAgain |
+ *            handover.due | done * | error slots | error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
  * serving -- error * [isHandover] --> (stays)
  * serving -- error * --> (stays)
@@ -110,6 +110,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'server.reconnect': { actions: ['claimPlace', 'routeCommand'] },
         'server.refresh': { actions: 'passRefresh' },
         'auth.completed': { actions: ['claimPlace', 'routeCommand'] },
+        'inputs.answered': { actions: 'passAnswer' },
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
         'troupe.stop': 'stopping',

@@ -247,6 +247,7 @@ const allowed: Allowed = {
   'catalog.forgotten': ['server'],
   'catalog.listed': ['server'],
   'auth.completed': ['server'],
+  'inputs.answered': ['servers'],
 
   // Calls.
   'calls.began': ['session', 'calls'],

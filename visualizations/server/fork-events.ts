@@ -32,6 +32,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'admission.withdrawn': () => ({ verdict: 'disabled' }),
   'spec.updated': ({ context: { startup, policy } }) => ({ startup, policy }),
   'slot.granted': bare,
+  'input.answered': bare,
   'catalog.forgotten': bare,
   'server.woke': () => ({ spreadMs: 2_000 }),
   'calls.began': ({ context: { session } }) => ({ session }),

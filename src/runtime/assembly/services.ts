@@ -10,7 +10,6 @@ import {
 } from '../../../actors/session/ports.ts';
 import { createSettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { TroupeInput } from '../../../machines/troupe/troupe.ts';
-import type { FailureKind } from '../../domain/failure.ts';
 import type { PluginSource } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
@@ -136,7 +135,7 @@ function valuesOf(
   return valueSourceOf(options, parts, {
     processes,
     inputEvents: {
-      onGiven: (given) => startAnswered(given, root(), board()),
+      onGiven: (servers) => root().send({ type: 'inputs.answered', servers }),
       onAsking: (server) => board().refresh(server),
     },
     // A server that has just been removed is of no scope that a host trusts.
@@ -196,24 +195,4 @@ function isLogInNew(
 ): boolean {
   if (state !== 'authRequired') return false;
   return before?.state !== 'authRequired' || before.generation !== generation;
-}
-
-// This includes a start that timed out while it waited for the answer, and one whose question was
-// declined.
-const wantOfValue: ReadonlySet<FailureKind> = new Set(['initTimeout', 'unavailable']);
-
-/**
- * Starts servers that gave up, or are backing off, only because an input had no answer yet. A
- * server that the user stopped, or that may not start, stays as it is; a start in progress uses the
- * answer.
- */
-function startAnswered(servers: readonly string[], root: RootRef, board: StatusBoard): void {
-  for (const server of servers) {
-    const seen = board.view(server);
-    if (seen === undefined || seen.leaving) continue;
-    const { state, lastError } = seen.status;
-    if (state !== 'failed' && state !== 'backingOff') continue;
-    if (lastError !== undefined && wantOfValue.has(lastError.kind))
-      root.send({ type: 'server.start', server });
-  }
 }

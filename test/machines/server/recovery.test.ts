@@ -1,6 +1,7 @@
 /** The first attempt after a loss. */
 
 import { describe, expect, it } from 'vitest';
+import type { FailureKind } from '../../../src/domain/failure.ts';
 import { expectStory } from '../golden.ts';
 import { entry, failure, type SmallEntry, type Story, settingsOf, startStory } from '../story.ts';
 import { attempts } from './small-server.ts';
@@ -50,5 +51,36 @@ describe('a lost server', () => {
     expect(story.snapshotOf('db.0').value.connection).toEqual({
       parked: { backingOff: 'retrying' },
     });
+  });
+});
+
+describe('an answered input', () => {
+  const answer = (story: Story): unknown => {
+    story.send({ type: 'inputs.answered', servers: ['db', 'other'] });
+    return story.snapshotOf('db.0').value.connection;
+  };
+  const connecting = { engaged: { live: 'connecting' } };
+
+  function withFailedStart(kind: FailureKind, tries: number): Story {
+    const story = startStory();
+    story.load(settingsOf([entry('db', { policy: attempts(tries) })]));
+    story.sessions.of('db').fail(failure(kind));
+    return story;
+  }
+
+  it.each(['unavailable', 'initTimeout'] as const)(
+    'starts a server again that gave up with %s, or that waits for its next attempt',
+    (kind) => {
+      expect(answer(withFailedStart(kind, 1))).toEqual(connecting);
+      expect(answer(withFailedStart(kind, 3))).toEqual(connecting);
+    },
+  );
+
+  it('leaves alone a server that failed for another reason, runs, or was stopped', () => {
+    expect(answer(withFailedStart('crashed', 1))).toMatchObject({ parked: { failed: {} } });
+    expect(answer(withReadyServer())).toEqual({ engaged: { live: 'ready' } });
+    const stopped = withFailedStart('unavailable', 1);
+    stopped.send({ type: 'server.stop', server: 'db' });
+    expect(answer(stopped)).toEqual({ parked: 'stopped' });
   });
 });

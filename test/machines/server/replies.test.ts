@@ -71,6 +71,7 @@ const noCommands = {
   'admission.withdrawn': 'ignored',
   'spec.updated': 'ignored',
   'slot.granted': 'ignored',
+  'input.answered': 'ignored',
   'catalog.forgotten': 'ignored',
   'server.woke': 'ignored',
 } as const;
@@ -156,6 +157,7 @@ const connection: Table<ConnectionState, 'retired'> = {
     ...atRest,
     'server.demanded': 'engaged.queued',
     'spec.updated': 'engaged.queued',
+    'input.answered': 'noted',
   },
   'parked.failed.crashLoop': atRest,
   'parked.failed.reconnectStorm': atRest,

@@ -174,7 +174,7 @@ export const withHealth: Choices = {
   ]),
 };
 
-/** The events that remain without a user or a root: only peers and time act. */
+/** The events that remain without a user or a root: only peers and time act, and an answer only asks for a start. */
 export function leftAlone(events: Choices): Choices {
   return {
     ...events,

@@ -76,6 +76,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (session: number) => Even
   'admission.withdrawn': () => ({ type: 'admission.withdrawn', verdict: 'rejected' }),
   'spec.updated': () => ({ type: 'spec.updated', startup: 'lazy', policy: smallPolicy }),
   'slot.granted': () => ({ type: 'slot.granted' }),
+  'input.answered': () => ({ type: 'input.answered' }),
   'catalog.forgotten': () => ({ type: 'catalog.forgotten' }),
   'server.woke': () => ({ type: 'server.woke', spreadMs: 2_000 }),
   'session.opened': () => ({ type: 'session.opened', at: 0, era: 'modern', pid: 7 }),

@@ -157,6 +157,7 @@ const silent: Events = {
   'server.reconnect': [{ type: 'server.reconnect', server: 'db' }],
   'server.refresh': [{ type: 'server.refresh', server: 'db' }],
   'auth.completed': [{ type: 'auth.completed', server: 'db' }],
+  'inputs.answered': [{ type: 'inputs.answered', servers: ['db'] }],
   'approval.grant': [{ type: 'approval.grant', server: 'db' }],
   'approval.reject': [],
   'approval.revoke': [{ type: 'approval.revoke', server: 'db' }],

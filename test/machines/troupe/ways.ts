@@ -55,6 +55,7 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
   'trust.changed': { type: 'trust.changed', trusted: false } as EventObject,
   'allow.changed': { type: 'allow.changed', allowed: [] } as EventObject,
   'auth.completed': { type: 'auth.completed', server } as EventObject,
+  'inputs.answered': { type: 'inputs.answered', servers: [server] } as EventObject,
   'system.woke': { type: 'system.woke' },
   'troupe.stop': { type: 'troupe.stop' },
   'troupe.kill': { type: 'troupe.kill' },
