@@ -63,8 +63,8 @@ function holdLock(file: string): () => void {
 /** Advances the clock until the reading is there: attempts to take the lock are real. */
 async function advanced(clock: VirtualClock, reading: Promise<Reading>): Promise<Reading> {
   let found: Reading | undefined;
-  void reading.then((it) => {
-    found = it;
+  void reading.then((result) => {
+    found = result;
   });
   while (found === undefined) {
     await new Promise(setImmediate);
