@@ -62,7 +62,7 @@ export function gatesOf(context: PlanningFacts): Gates {
 }
 
 /** Returns whether servers may have to wait for each other's budget slots. */
-function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
+export function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
   return settings?.budget?.mode === 'enforce';
 }
 
@@ -180,9 +180,12 @@ function outcomeOf(context: TroupeContext, steps: readonly Change[], wanted: Pas
   const requests = spawns.filter(startsAtOnce).map((input) => requestOf(input, context));
   if (requests.length > 0)
     orders.push({ to: 'slots', event: { type: 'slots.requested', requests } });
-  const halted = context.halted.withAll(
-    spawns.filter(startsHalted).map(({ actorId }) => [actorId, true]),
-  );
+  // A blocked server that is admitted takes its slot at once, and reports it if it halts again.
+  const continuing = orders.filter(({ event }) => event.type === 'admission.granted');
+  const halted = context.halted.withAll([
+    ...spawns.filter(startsHalted).map(({ actorId }) => [actorId, true] as const),
+    ...continuing.map(({ to }) => [to, undefined] as const),
+  ]);
   return { facts: { live, spawnCount, startWishes, halted }, spawns, handovers, orders };
 }
 
@@ -236,6 +239,7 @@ export function routed(
   const target = present && (successorOf(present) ?? present);
   const isPassed = target?.leaving === false;
   const orders = isPassed ? [{ to: target.actorId, event: { type } }] : [];
+  const mayStart = isPassed && type !== 'server.stop' && target.verdict === 'admitted';
   const desired = desiredOf(context, server);
   const stopWishes = context.stopWishes.filter((wish) => wish.server !== server);
   const startWishes = context.startWishes.filter((wish) => wish !== server);
@@ -250,8 +254,8 @@ export function routed(
     facts: {
       ...(type === 'server.reconnect' ? {} : { stopWishes: newest(stopWishes, rememberedWishes) }),
       startWishes: newest(startWishes, rememberedWishes),
-      // A server that halts again reports it; until then, its slot stays taken.
-      halted: isPassed ? context.halted.without(target.actorId) : context.halted,
+      // It has just claimed its slot, which stays taken unless it reports that it halts again.
+      halted: mayStart ? context.halted.without(target.actorId) : context.halted,
     },
     orders,
   };

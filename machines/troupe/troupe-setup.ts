@@ -42,6 +42,7 @@ import {
   claimed,
   ended,
   forgotten,
+  isBudgetEnforced,
   reconciled,
   routed,
   startCommands,
@@ -97,7 +98,6 @@ function does<const Type extends EventDescriptor<TroupeEvent>>(
   });
 }
 
-// One that is in neither place would be a bug; XState then fails the root.
 const childNamed =
   (id: string) =>
   ({ context }: { readonly context: TroupeContext }): AnyActorRef | string =>
@@ -150,9 +150,10 @@ function concernedBy(event: TroupeEvent): readonly string[] | undefined {
     case 'approval.grant':
     case 'approval.reject':
     case 'approval.revoke':
+    case 'handover.due':
       return [event.server];
     default:
-      return 'actorId' in event && !isHandover(event.actorId) ? [nameOf(event.actorId)] : undefined;
+      return 'actorId' in event ? [nameOf(event.actorId)] : undefined;
   }
 }
 
@@ -330,6 +331,14 @@ export const troupeSetup = parts.extend({
     reportBroken: does('xstate.error.actor.*', (_, { actorId, error }) => {
       const message = error instanceof Error ? error.message : String(error);
       return { news: { type: 'actor.broke', actorId, message } };
+    }),
+    /** Runs a pass once every report has arrived, because a place of the budget may be free. */
+    assignPlacesSoon: parts.enqueueActions(({ context, enqueue }) => {
+      if (!isBudgetEnforced(context)) return;
+      // A server that settles again reports that it continues, then that it halts. A pass in between
+      // could take the place of one that runs, and each of a thousand reports would cause one.
+      enqueue.cancel('assignPlaces');
+      enqueue.raise({ type: 'troupe.lookAgain' }, { id: 'assignPlaces', delay: 0 });
     }),
     // Not at once: a fault that occurs at every start must not become a storm.
     lookAgainSoon: parts.enqueueActions(({ enqueue }) => {

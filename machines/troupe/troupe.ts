@@ -23,7 +23,8 @@
  *            trust.changed | allow.changed | approval.grant | approval.reject | approval.revoke |
  *            approvals.changed | server.start | server.stop | server.restart | server.reconnect |
  *            server.refresh | auth.completed | inputs.answered | system.woke | troupe.lookAgain |
- *            handover.due | done * | error slots | error settingsSource --> (stays)
+ *            server.halted | server.resumed | handover.due | done * | error slots |
+ *            error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
  * serving -- error * [isHandover] --> (stays)
  * serving -- error * --> (stays)
@@ -113,6 +114,8 @@ export const troupeMachine = troupeSetup.createMachine({
         'inputs.answered': { actions: 'passAnswer' },
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
+        'server.halted': { actions: ['noteNews', 'assignPlacesSoon'] },
+        'server.resumed': { actions: ['noteNews', 'assignPlacesSoon'] },
         'troupe.stop': 'stopping',
         'handover.due': { actions: ['noteDue', 'reconcile'] },
         'xstate.done.actor.*': { actions: ['forgetChild', 'reconcile'] },

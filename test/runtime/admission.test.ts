@@ -387,3 +387,19 @@ describe("the user's commands", () => {
     expect(stage.stateOf('db')).toBe('stopped');
   });
 });
+
+describe('an enforced budget', () => {
+  it('gives the slot of a server that is stopped again while it stops to the next', async () => {
+    const policy = { admission: { maxServers: 1, budget: 'enforce' } };
+    const stage = await stageOf({ settings: servers({ a: 'a', b: 'b' }, { policy }) });
+    let stops = 0;
+    stage.troupe.on('status.changed', ({ status: { name, state } }) => {
+      if (name !== 'a' || state !== 'stopped') return;
+      stops += 1;
+      stage.troupe.send({ type: 'server.stop', server: 'a' });
+    });
+    await tell(stage, { type: 'server.stop', server: 'a' });
+    expect([stops, stage.stateOf('a'), stage.stateOf('b')]).toEqual([1, 'stopped', 'ready']);
+    expect(stage.troupe.snapshot().troupe.budget).toMatchObject({ taken: 1, refused: [] });
+  });
+});

@@ -275,7 +275,7 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') closeRequests(services);
         if (context.settings !== null) problems.setOfSettings(context.settings.problems);
-        if (budget.update(context)) root.send({ type: 'troupe.lookAgain' });
+        budget.update(context);
         progress.checkReady();
       },
       error: (error) => {

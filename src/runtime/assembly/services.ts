@@ -38,7 +38,6 @@ import { type RootRef, StatusBoard } from '../status/board.ts';
 import { loginNeedOf } from '../status/login-need.ts';
 import { stepForInput } from '../status/next-step.ts';
 import { BudgetWatch, ProblemList } from '../status/problems.ts';
-
 import type { TroupeOptions } from '../troupe.ts';
 import { Approvals } from '../user/approvals.ts';
 import { Questions } from '../user/open-questions.ts';
@@ -110,8 +109,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       const before = records.noteStatus(status, board.view(status.name)?.session ?? 0);
       listeners.emit('status.changed', { status });
       noteDemand({ listeners, book, logins }, before, status);
-      // A slot may be free for a server that is waiting.
-      if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
+      budget.note(status);
       progress.checkReady();
     },
   });

@@ -62,7 +62,6 @@ export class BudgetWatch {
   readonly #onProblems: (problems: readonly Problem[]) => void;
   #message: string | undefined;
   #file = 'settings';
-  #lastUse = '';
   /** Names of the servers that are not at rest, which take the slots. */
   readonly #atWork = new Set<string>();
   /** Names of the servers that have no slot. */
@@ -74,33 +73,17 @@ export class BudgetWatch {
     this.#onProblems = onProblems;
   }
 
-  /**
-   * Records a status; must be called for every one. Returns whether another pass would assign the
-   * slots differently.
-   */
-  note({ name, state }: Pick<ServerStatus, 'name' | 'state'>): boolean {
-    if (this.#atWork.has(name) !== isAtRest(state)) return false;
+  /** Records a status; must be called for every one. */
+  note({ name, state }: Pick<ServerStatus, 'name' | 'state'>): void {
+    if (this.#atWork.has(name) !== isAtRest(state)) return;
     if (isAtRest(state)) this.#atWork.delete(name);
     else this.#atWork.add(name);
-    if (this.use === undefined) return false;
-    this.#setUse({ ...this.use, taken: this.#atWork.size });
-    return this.#isUnsettled(this.use);
+    if (this.use !== undefined) this.#setUse({ ...this.use, taken: this.#atWork.size });
   }
 
-  /** Reports the same use only once: a pass does not make a leaving server leave sooner. */
-  #isUnsettled({ mode, taken, max, refused }: BudgetUse): boolean {
-    const isSo = mode === 'enforce' && (taken > max || (taken < max && refused.length > 0));
-    const present = isSo ? JSON.stringify([taken, max, refused]) : '';
-    const isNews = present !== '' && present !== this.#lastUse;
-    this.#lastUse = present;
-    return isNews;
-  }
-
-  /**
-   * Records a snapshot; must be called for every snapshot of the root. Returns the same as `note`.
-   */
-  update({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): boolean {
-    if (this.#seen?.settings === settings && this.#seen.live === live) return false;
+  /** Records a snapshot; must be called for every snapshot of the root. */
+  update({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): void {
+    if (this.#seen?.settings === settings && this.#seen.live === live) return;
     const before = this.#seen;
     this.#seen = { settings, live };
     const isNew = this.#followLive(live, before?.live) || before?.settings !== settings;
@@ -108,7 +91,7 @@ export class BudgetWatch {
       this.use = undefined;
       this.#wasNear = false;
       this.#setMessage(undefined);
-      return false;
+      return;
     }
     const refused =
       isNew || this.use === undefined
@@ -116,9 +99,7 @@ export class BudgetWatch {
         : this.use.refused;
     const { max, mode, source } = settings.budget;
     this.#file = source?.file ?? 'settings';
-    const use = { max, mode, taken: this.#atWork.size, refused };
-    this.#setUse(use);
-    return this.#isUnsettled(use);
+    this.#setUse({ max, mode, taken: this.#atWork.size, refused });
   }
 
   /** Returns whether other servers are refused than before. */

@@ -66,6 +66,19 @@ describe('a budget slot', () => {
     expect(verdictsOf(after(...both))).toEqual(['a admitted', 'b overBudget', 'c overBudget']);
   });
 
+  it('is taken by a blocked server in the pass that admits it', () => {
+    const events = [loaded, halted('a.0'), lookAgain, lookAgain];
+    expect(verdictsOf(after(...events))).toEqual(['a admitted', 'b admitted', 'c overBudget']);
+  });
+
+  it.each([
+    ['a stop of a server that has halted', 'server.stop', 'a'],
+    ['a start that the budget refuses', 'server.start', 'a'],
+  ] as const)('stays with the server that runs after %s', (_, type, server) => {
+    const running = [loaded, halted('a.0'), lookAgain, resumed('b.1')];
+    expect(verdictsOf(after(...running, { type, server }, lookAgain))).toContain('b admitted');
+  });
+
   it("stays with a server's name after its actor ends", () => {
     const edited = settingsOf([entry('a'), entry('b', { generation: 'b-2' }), entry('c')], {
       budget: { ...budget, max: 2 },

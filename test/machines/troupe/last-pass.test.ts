@@ -161,6 +161,37 @@ describe('a pass', () => {
     expect(after.context.live.get('s7')?.leaving).toBe('now');
   });
 
+  it.each<TroupeEvent>([
+    { type: 'handover.due', server: 's7', why: 'it is ready' },
+    { type: 'xstate.error.actor.s7.handover', actorId: 's7.handover', error: 'a bug' },
+  ])('reads nothing but the server of $type', (event) => {
+    const read: string[] = [];
+    const many = (generation: string) =>
+      Array.from({ length: 20 }, (_, at) => {
+        const name = `s${at}`;
+        const server = entry(name, { generation: `${name}-${generation}`, handover: 'seamless' });
+        return Object.defineProperty(server, 'enabled', {
+          get: () => {
+            read.push(name);
+            return true;
+          },
+        });
+      });
+    const readied = (place: number): TroupeEvent => ({
+      type: 'server.readied',
+      actorId: `s${place}.${place % 2}`,
+    });
+    const serving = Array.from({ length: 20 }, (_, at) => readied(at)).reduce(
+      next,
+      next(begun(), loaded(many('1'))),
+    );
+    const both = next(serving, loaded(many('2')));
+    read.length = 0;
+    const { context } = next(both, event);
+    expect(context.live.get('s7')?.generation).toBe('s7-2');
+    expect(new Set(read)).toEqual(new Set(['s7']));
+  });
+
   it('reads all servers when too many differ to be put into a plan one by one', () => {
     const many = Array.from({ length: 600 }, (_, at) => entry(`s${at}`));
     const before = next(begun(), loaded(many));

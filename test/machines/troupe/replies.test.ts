@@ -48,6 +48,8 @@ const serving = {
   'inputs.answered': 'passAnswer',
   'system.woke': 'passWake, reconcile',
   'troupe.lookAgain': 'reconcile',
+  'server.halted': 'noteNews, assignPlacesSoon',
+  'server.resumed': 'noteNews, assignPlacesSoon',
   'settings.reload': 'passToSettingsSource',
   'settings.changed': 'passToSettingsSource',
   'settings.loaded': 'noteSettings, resizeSlots, reconcile',
