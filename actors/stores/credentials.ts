@@ -233,7 +233,7 @@ class Store implements CredentialStore {
       if (isMine === true) return work();
       throw new CredentialStoreError('ELOCKED', 'this login is being changed; try again');
     });
-    // One that gave up leaves the next to wait for those before both.
+    // If this one gives up, the next must still wait for the ones before it.
     const settled = Promise.allSettled([before, turn]).then(() => true);
     this.#turns.set(key, settled);
     void settled.then(() => {

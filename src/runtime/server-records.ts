@@ -15,7 +15,6 @@ import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootSnapshot } from './status/board.ts';
 import { lifecycleLines, ServerLogs } from './status/server-log.ts';
-
 import { ServerTelemetry } from './telemetry/servers.ts';
 
 type RootContext = RootSnapshot['context'];

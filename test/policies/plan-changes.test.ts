@@ -189,12 +189,9 @@ describe('a plan', () => {
     });
 
     it('follows the settings rather than a due handover', () => {
-      const others = new Map([['api', { ...withNext(), actorId: 'api.0' }]]);
-      const api = { ...seamless('g2'), desired: { ...seamless('g2').desired, name: 'api' } };
-      expect(planOf([api], others, ['api.0'])).toMatchObject([{ step: 'keep' }]);
-      expect(
-        planOne(seamless('g2'), living('admitted', { generation: 'g2' }), both, isReady),
-      ).toEqual(['keep: unchanged']);
+      expect(planOne(seamless('g3'), withNext(), both, isReady)).toEqual([
+        'handover: connection settings changed; its successor makes way for another',
+      ]);
       expect(planOne(seamless('g1'), withNext(), both, isReady)).toEqual([
         'handover: settings as before; its successor leaves',
       ]);

@@ -194,7 +194,7 @@ export class InputBudget {
 
 type EpisodeListeners = Record<'began' | 'wentOn' | 'ended', () => void>;
 
-/** Looks at an episode again when it may have ended, and tells how it goes. */
+/** Checks an episode again when it may have ended, and reports whether it has. */
 class FollowedEpisode {
   readonly #clock: Clock;
   readonly #episode: Episode;
@@ -209,7 +209,7 @@ class FollowedEpisode {
 
   note(): void {
     if (!this.#episode.note(this.#clock.now())) return;
-    this.#look();
+    this.#check();
     this.#listeners.began();
   }
 
@@ -219,11 +219,11 @@ class FollowedEpisode {
     this.#listeners.ended();
   }
 
-  #look(tell?: () => void): void {
+  #check(onStillRunning?: () => void): void {
     const leftMs = this.#episode.leftMs(this.#clock.now());
     this.#timer = undefined;
     if (leftMs === 0) return this.#listeners.ended();
-    this.#timer = this.#clock.setTimeout(() => this.#look(this.#listeners.wentOn), leftMs);
-    tell?.();
+    this.#timer = this.#clock.setTimeout(() => this.#check(this.#listeners.wentOn), leftMs);
+    onStillRunning?.();
   }
 }

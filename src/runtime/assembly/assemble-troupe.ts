@@ -271,7 +271,8 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
       next: (snapshot) => {
         const { context } = snapshot;
         const isPresent = records.forgetWithRoot(context);
-        if (isPresent !== undefined) for (const kept of [logins, book]) kept.retain(isPresent);
+        if (isPresent !== undefined)
+          for (const kept of [logins, book, board]) kept.retain(isPresent, context);
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') closeRequests(services);
         if (context.settings !== null) problems.setOfSettings(context.settings.problems);

@@ -1,3 +1,4 @@
+import { actorsOf, type TroupeContext } from '../../../machines/troupe/context.ts';
 import type { ServerPolicy } from '../../domain/policy.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
@@ -15,21 +16,29 @@ import type { Specs } from '../../settings/merge-settings.ts';
  * which applies in place, and two specs while one generation replaces another.
  *
  * An entry leaves once neither the settings nor the root has a server with its name: until then, a
- * removed server still closes. A spec leaves with the second load after the last one that has its
- * generation: a server of an older generation is stopping and opens no connection.
+ * removed server still closes. A spec leaves once neither has its generation: a replaced server may
+ * serve for as long as its successor starts.
  */
 export class DesiredBook {
   #settings: Settings | null = null;
   #specs: Specs = new Map();
-  #specsBefore: Specs = this.#specs;
+  /** Specs that the settings no longer have. */
+  readonly #replacedSpecs = new Map<string, ServerSpec>();
   readonly #removed = new Map<string, DesiredServer>();
 
   /** Replaces what is desired; called just before the root gets the settings. */
   put(settings: Settings, specs: Specs): void {
     for (const server of removedServers(this.#settings, settings))
       this.#removed.set(server.name, server);
+    for (const [place, server] of (this.#settings?.servers ?? []).entries()) {
+      // Unchanged servers keep their object.
+      if (server === settings.servers[place]) continue;
+      const { generation } = server;
+      const spec = this.#specs.get(generation);
+      if (spec !== undefined && specs.get(generation) === undefined)
+        this.#replacedSpecs.set(generation, spec);
+    }
     this.#settings = settings;
-    this.#specsBefore = this.#specs;
     this.#specs = specs;
   }
 
@@ -38,18 +47,29 @@ export class DesiredBook {
     return this.#settings;
   }
 
-  /** Drops the entries of servers that are gone from the settings and from the root. */
-  retain(isPresent: (server: string) => boolean): void {
+  /** Drops the entries and specs that are gone from the settings and from the root. */
+  retain(isPresent: (server: string) => boolean, { live }: Pick<TroupeContext, 'live'>): void {
     for (const name of this.#removed.keys()) if (!isPresent(name)) this.#removed.delete(name);
+    if (this.#replacedSpecs.size === 0) return;
+    const actors = [...live.values()].flatMap(actorsOf);
+    const present = new Set(actors.map(({ generation }) => generation));
+    for (const generation of this.#replacedSpecs.keys())
+      if (!present.has(generation)) this.#replacedSpecs.delete(generation);
   }
 
   of(server: string): DesiredServer | undefined {
     return serverNamed(this.#settings, server) ?? this.#removed.get(server);
   }
 
-  /** Returns the entry of a server that has a chart, which it keeps for as long. */
+  /**
+   * Returns the entry of a server that has a chart.
+   *
+   * @throws Error if there is none, which would be a bug: an entry stays for as long as a chart
+   */
   known(server: string): DesiredServer {
-    return this.of(server) as DesiredServer;
+    const desired = this.of(server);
+    if (desired === undefined) throw new Error(`There is no entry for the server "${server}".`);
+    return desired;
   }
 
   /** Returns the default policy for a server that has no entry any more. */
@@ -58,6 +78,6 @@ export class DesiredBook {
   }
 
   specOf(generation: string): ServerSpec | undefined {
-    return this.#specs.get(generation) ?? this.#specsBefore.get(generation);
+    return this.#specs.get(generation) ?? this.#replacedSpecs.get(generation);
   }
 }

@@ -156,6 +156,12 @@ export class StatusBoard {
     this.#report(name);
   }
 
+  /** Forgets servers that were removed. */
+  retain(isPresent: (server: string) => boolean): void {
+    for (const name of this.#restingSinceMs.keys())
+      if (!isPresent(name)) this.#restingSinceMs.delete(name);
+  }
+
   /** Shows every server as stopped, and notifies every watcher for the last time. */
   close(): void {
     this.#isEnding = true;

@@ -54,10 +54,10 @@ describe('the server budget', () => {
   });
 
   it('returns a free slot to its last holder without displacing another server', () => {
-    const heir = (held: readonly string[]) => ({ ...places(held), inTurn: ['c'] });
-    expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
-    expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
-    expect(placesOf(new Map(), new Set(), ['c'])).toEqual(heir([]));
+    const withTurn = (held: readonly string[]) => ({ ...places(held), inTurn: ['c'] });
+    expect(refusedIn(withinBudget(four, two, withTurn(['b'])))).toEqual(['a']);
+    expect(refusedIn(withinBudget(four, two, withTurn(['a', 'b'])))).toEqual(['c']);
+    expect(placesOf(new Map(), new Set(), ['c'])).toEqual(withTurn([]));
   });
 
   const letters = 'abcdefgh'.split('');

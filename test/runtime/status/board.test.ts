@@ -169,6 +169,21 @@ describe("a running server's status", () => {
     expect(stage.troupe.tools().map(({ server }) => server)).toEqual(['db', 'other']);
   });
 
+  it('is that of a new server when one whose chart broke was removed and added again', async () => {
+    const settings = servers({ db: 'srv', other: 'srv' });
+    const stage = await stageOf({ settings });
+    breakChart(stage.actorOf('db'));
+    await stage.settle();
+    await stage.apply(servers({ other: 'srv' }));
+    expect(stage.troupe.status('db')).toBeUndefined();
+    await stage.advance(10_000);
+    const shown: unknown[] = [];
+    stage.troupe.on('reconciled', () => shown.push(stage.troupe.status('db')?.lastError));
+    await stage.apply(settings);
+    expect(shown).toEqual([undefined]);
+    expect(stage.stateOf('db')).toBe('ready');
+  });
+
   it('is stopped for every server after a stop or kill', async () => {
     for (const type of ['troupe.stop', 'troupe.kill'] as const) {
       const stage = await stageOf({
