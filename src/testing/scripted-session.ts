@@ -117,13 +117,17 @@ function createScriptedActors(
       running.set(input.actorId, script);
       sessions.onStart?.(script);
       receive(({ type }) => {
-        if (type === 'wire.probe') script.noteCommand('session.probe');
+        if (type === 'wire.probe') script.probe();
+        else if (type === 'wire.abandon') script.abandon();
         else if (type === 'wire.kill') {
           sendBack({ type: 'wire.killed', at: ports.clock.now() });
           script.noteCommand('session.kill');
         }
       });
-      return () => script.dispose();
+      return () => {
+        if (running.get(input.actorId) === script) running.delete(input.actorId);
+        script.dispose();
+      };
     }),
     resolveTarget: answered((_, answer) =>
       answer({ type: 'resolved', hasProcess: false, asksEra: false }),
@@ -155,6 +159,7 @@ class Script implements SessionScript {
   readonly #onOffered = new Map<ListName, (outcome: ListOutcome) => void>();
   #unasked: ListOutcome | undefined;
   #onClosed: ((outcome: CloseOutcome) => void) | undefined;
+  #hasFailedProbe = false;
 
   constructor(
     input: SessionId,
@@ -172,6 +177,17 @@ class Script implements SessionScript {
   noteCommand(type: ScriptedCommand): void {
     this.commands.push(type);
     this.#sessions.onCommand?.(this, { type });
+  }
+
+  probe(): void {
+    this.#hasFailedProbe = false;
+    this.noteCommand('session.probe');
+  }
+
+  abandon(): void {
+    this.noteCommand('session.abandon');
+    const isBusy = !this.#hasFailedProbe && this.calls.some(({ isSettled }) => !isSettled);
+    if (this.state === 'open' && !isBusy) this.#end('wire.lost', silence);
   }
 
   connect(answer: (outcome: ConnectOutcome) => void): void {
@@ -271,7 +287,12 @@ class Script implements SessionScript {
   }
 
   probed(answer: ProbeAnswer = 'alive', failure?: Failure): void {
+    this.#hasFailedProbe = answer === 'none';
     this.#reportOpen({ type: 'wire.probed', answer, ...(failure !== undefined && { failure }) });
+  }
+
+  doubt(): void {
+    this.#reportOpen({ type: 'wire.doubted' });
   }
 
   notify(): void {
@@ -313,10 +334,14 @@ class Script implements SessionScript {
 
   fail(failure: Failure): void {
     this.#expect('opening', 'open');
+    this.#end('wire.ended', failure);
+  }
+
+  #end(type: 'wire.ended' | 'wire.lost', failure: Failure): void {
     this.#withdraw('crashed', 'The session ended before the answer.');
     this.state = 'over';
     const at = this.#ports.clock.now();
-    this.#report({ type: 'wire.ended', at, failure, isGone: true, drains: false });
+    this.#report({ type, at, failure, isGone: true, drains: false });
   }
 
   closed(): void {
@@ -371,6 +396,7 @@ class Script implements SessionScript {
 }
 
 const cancelled = 'The call was cancelled.';
+const silence: Failure = { kind: 'transport', message: 'The server did not answer any more.' };
 
 /** How a call ended. */
 type Answer = { readonly result: object } | { readonly failure: CallFailure };

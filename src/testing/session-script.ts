@@ -37,6 +37,7 @@ export type ScriptedCommand =
   | 'session.open'
   | 'session.list'
   | 'session.probe'
+  | 'session.abandon'
   | 'session.close'
   | 'session.kill';
 
@@ -64,6 +65,11 @@ export interface SessionScript {
   failList(failure: Failure): void;
   /** Reports the result of a health check; default: an answer. */
   probed(answer?: 'alive' | 'unknownMethod' | 'none', failure?: Failure): void;
+  /**
+   * Reports a hint that the remote server may be gone. If it then stays silent, or its health check
+   * fails, `session.abandon` ends the session, unless a call keeps a silent server busy.
+   */
+  doubt(): void;
   /** Reports that the tools changed. */
   notify(): void;
   /**

@@ -16,6 +16,14 @@ const commands = ['server.start', 'server.stop', 'server.restart', 'server.recon
 const lossKinds = ['crashed', 'transport', 'cleanExit', 'unavailable', 'initTimeout'] as const;
 const minuteMs = 60_000;
 
+function lose(script: SessionScript | undefined, random: Random): void {
+  if (script === undefined) return;
+  const kind = random.pick(lossKinds);
+  // A remote server stays silent after the hint.
+  if (script.input.server === 'web' && kind === 'transport') script.doubt();
+  else script.fail(failure(kind));
+}
+
 function walk(seed: number) {
   const random = new Random(seed);
   const story = startStory();
@@ -65,7 +73,7 @@ function walk(seed: number) {
       story.clock.advanceBy(minuteMs * 10);
       story.clock.advanceBy(random.pick(longWaits));
     } else if (kind === 'wait') story.clock.advanceBy(random.pick(waits));
-    else if (kind === 'loss') living(server)?.fail(failure(random.pick(lossKinds)));
+    else if (kind === 'loss') lose(living(server), random);
     else if (kind === 'illness') well.delete(server);
     else if (kind === 'recovery') well.add(server);
     else {
