@@ -342,16 +342,15 @@ class NetworkSession implements SessionIo, OpeningEvents {
 
   #onProbed(answer: ProbeAnswer, error?: unknown): void {
     const seen = this.#describe(error);
-    if (answer !== 'none') {
-      this.#report({ type: 'wire.probed', answer });
-      // A server that has forgotten the session may say so with a JSON-RPC error.
-      if (seen.status !== undefined) this.#endIfOver(this.#classify(seen), seen);
-      return;
-    }
-    this.#probeError = error;
+    const isAlive = answer !== 'none';
+    if (isAlive && seen.status === undefined) return this.#report({ type: 'wire.probed', answer });
     const failure = this.#classify(seen);
+    // A server that has forgotten the session may say so with a JSON-RPC error.
+    if (this.#endIfOver(failure, seen)) return;
+    if (isAlive) return this.#report({ type: 'wire.probed', answer });
+    this.#probeError = error;
     this.#report({ type: 'wire.probed', answer, failure });
-    this.#reconsider(failure, seen);
+    this.#doubtAfter(failure);
   }
 
   /** Whether the server has no process of ours, whose exit would be noticed. */
@@ -362,9 +361,12 @@ class NetworkSession implements SessionIo, OpeningEvents {
 
   /** Handles a failed request that may affect the whole session. */
   #reconsider(failure: Failure, seen: Seen): void {
-    const isHint = failure.kind === 'transport' || failure.kind === 'unavailable';
-    if (!this.#endIfOver(failure, seen) && isHint && this.#isRemote && this.#isOpen())
-      this.doubted();
+    if (!this.#endIfOver(failure, seen)) this.#doubtAfter(failure);
+  }
+
+  #doubtAfter({ kind }: Failure): void {
+    const isHint = kind === 'transport' || kind === 'unavailable';
+    if (isHint && this.#isRemote && this.#isOpen()) this.doubted();
   }
 
   /** Reports the session as lost if a failed request says so; returns whether it did. */

@@ -41,6 +41,12 @@ export function createProbe({ client, stages, onListed, onAnswer, ...known }: Pr
     onAnswer(answer, error);
   };
 
+  const noteError = (question: AbortController, answer: ProbeAnswer): void => {
+    if (answer !== 'none') ping = 'answered';
+    // A failure does not mean that the server ignores it; silence is ended by the next probe.
+    else if (present === question && ping === 'unanswered') ping = 'new';
+  };
+
   const ask = async (): Promise<void> => {
     present?.abort('Another probe was sent.');
     const question = new AbortController();
@@ -62,7 +68,7 @@ export function createProbe({ client, stages, onListed, onAnswer, ...known }: Pr
       conclude(question, 'alive');
     } catch (error) {
       const answer = answerIn(error);
-      if (!asksForList && answer !== 'none') ping = 'answered';
+      if (!asksForList) noteError(question, answer);
       conclude(question, answer, error);
     }
   };

@@ -39,6 +39,10 @@ export class SseTransport extends Connection {
     this.#guarded = createGuardedFetch(url, clock, { reach, authenticator });
   }
 
+  override get workCount(): number {
+    return this.#posts.workCount;
+  }
+
   setProtocolVersion(version: string): void {
     this.#protocolVersion = version;
   }

@@ -6,8 +6,10 @@
  * session up, unless calls are running. After a wake-up, checks follow at short intervals until the
  * server responds, because the network may need a moment.
  *
- * A remote server that may be gone is checked at once. It is lost when that check fails, or when it stays
- * silent without being busy with calls.
+ * A remote server that may be gone is checked at once, unless it has just woken. It is lost when that
+ * check fails, or when it stays silent without being busy with calls. A server that is busy is checked
+ * again if it is checked regularly, and its silence counts as a failed check. Calls over WebSocket are
+ * not counted.
  *
  * ```text
  * [*] -> unwatched
@@ -26,21 +28,19 @@
  * looking -- wire.doubted --> suspecting
  * looking -- after checkDeadline --> unwatched
  * waking -- wire.probed [isSignOfLife] --> (stays)
- * waking -- wire.doubted --> suspecting
  * waking -- after wakePause --> lookingAfterWaking
  * lookingAfterWaking -- wire.probed [isSignOfLife] --> unwatched
  * lookingAfterWaking -- wire.probed --> doubting
  * lookingAfterWaking -- server.woke --> waking
- * lookingAfterWaking -- wire.doubted --> suspecting
  * lookingAfterWaking -- after wokenCheckDeadline --> doubting
  * doubting -- wire.probed [isSignOfLife] --> unwatched
  * doubting -- server.woke --> waking
- * doubting -- wire.doubted --> suspecting
  * doubting -- after doubtPause --> lookingAfterWaking
  * suspecting -- wire.probed [isSignOfLife] --> unwatched
  * suspecting -- wire.probed [isAnswer] --> unwatched
  * suspecting -- wire.probed --> (stays)
  * suspecting -- server.woke --> waking
+ * suspecting -- after silenceDeadline [isPinged] --> suspecting
  * suspecting -- after silenceDeadline --> suspecting
  * ```
  */
@@ -96,22 +96,19 @@ export const watchStates = sessionSetup.createStateConfig({
       on: { 'wire.probed': routine.probed, 'server.woke': woken, 'wire.doubted': 'suspecting' },
       after: { checkDeadline: routine.unanswered },
     },
-    // All servers of all hosts on this machine woke at the same moment.
+    // All servers of all hosts on this machine woke at the same moment. After that, broken connections
+    // are to be expected, and are no reason for a check out of turn or with less patience.
     waking: {
-      on: { 'wire.probed': lateSignOfLife, 'wire.doubted': doubted },
+      on: { 'wire.probed': lateSignOfLife },
       after: { wakePause: 'lookingAfterWaking' },
     },
     lookingAfterWaking: {
       entry: 'probe',
-      on: { 'wire.probed': afterWaking.probed, 'server.woke': woken, 'wire.doubted': 'suspecting' },
+      on: { 'wire.probed': afterWaking.probed, 'server.woke': woken },
       after: { wokenCheckDeadline: afterWaking.unanswered },
     },
     doubting: {
-      on: {
-        'wire.probed': { ...lateSignOfLife, target: 'unwatched' },
-        'server.woke': woken,
-        'wire.doubted': doubted,
-      },
+      on: { 'wire.probed': { ...lateSignOfLife, target: 'unwatched' }, 'server.woke': woken },
       after: { doubtPause: 'lookingAfterWaking' },
     },
     suspecting: {
@@ -123,7 +120,17 @@ export const watchStates = sessionSetup.createStateConfig({
         ],
         'server.woke': woken,
       },
-      after: { silenceDeadline: { actions: 'abandon', target: 'suspecting', reenter: true } },
+      after: {
+        silenceDeadline: [
+          {
+            guard: 'isPinged',
+            actions: ['abandon', { type: 'noteFailedCheck', params: {} }, 'probe'],
+            target: 'suspecting',
+            reenter: true,
+          },
+          { actions: 'abandon', target: 'suspecting', reenter: true },
+        ],
+      },
     },
   },
 });

@@ -106,7 +106,10 @@ export abstract class Connection implements Transport {
     return undefined;
   }
 
-  /** The number of unanswered requests that may take a long time, if that is known. */
+  /**
+   * The number of unanswered requests that may keep the server busy. Only counted over HTTP, with or
+   * without SSE: the end of a process or a WebSocket is noticed without a check.
+   */
   get workCount(): number {
     return 0;
   }

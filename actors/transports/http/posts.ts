@@ -30,6 +30,8 @@ export class Post {
   readonly isAnswer: boolean;
   /** Whether this is a request that may take a long time, unlike a probe. */
   readonly isWork: boolean;
+  /** Whether this is a request that stays unanswered for as long as the session lasts. */
+  readonly isSubscription: boolean;
   /** Whether the response is an event stream, which outlives `send`. */
   isStreaming = false;
   readonly signal = new Abort();
@@ -40,6 +42,7 @@ export class Post {
     this.id = isRequest ? message.id : undefined;
     this.isAnswer = !('method' in message);
     this.isWork = isRequest && !questions.has(message.method);
+    this.isSubscription = isRequest && message.method === methods.listen.name;
   }
 
   breakOff(why = 'The request was given up.'): void {
@@ -72,9 +75,10 @@ export class Posts {
     return this.#unanswered.size;
   }
 
-  /** The number of unanswered requests that may take a long time. */
+  /** The number of unanswered requests that may keep the server busy. */
   get workCount(): number {
-    return [...this.#unanswered.values()].filter(({ isWork }) => isWork).length;
+    const posts = [...this.#unanswered.values()];
+    return posts.filter(({ isWork, isSubscription }) => isWork && !isSubscription).length;
   }
 
   /** Throws a {@link NotSentError} if too many responses are in flight. */

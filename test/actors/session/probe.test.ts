@@ -140,6 +140,18 @@ describe('a probe', () => {
     expect(questions.map(({ method }) => method)).toEqual(['ping', 'ping', 'ping']);
   });
 
+  it('stays a ping when the first one failed instead of staying unanswered', async () => {
+    const { probe, questions, told, last } = setUp();
+    probe.ask();
+    last().fail(new Error('503'));
+    await turn();
+    probe.ask();
+    last().answer();
+    await turn();
+    expect(questions.map(({ method }) => method)).toEqual(['ping', 'ping']);
+    expect(told).toEqual(['none: 503', 'alive']);
+  });
+
   it('of a server that answers neither fails, and does not switch to a list', async () => {
     const { probe, told, last } = setUp();
     for (const _ of [1, 2]) {

@@ -150,7 +150,8 @@ const stepRules: Rules<Step> = {
     after.context.failure !== null ||
     event.type === 'session.close',
   'a check is made once when it is due': (step) =>
-    probes(step) === (!isChecking(step.before) && isChecking(step.after) ? 1 : 0),
+    probes(step) ===
+    ((!isChecking(step.before) || isRepeating(step)) && isChecking(step.after) ? 1 : 0),
 };
 
 const isTimer = ({ type }: Effect): boolean => type === 'xstate.raise' || type === 'xstate.cancel';
@@ -163,6 +164,12 @@ const isChecking = (state: SessionSnapshot): boolean =>
   (['looking', 'lookingAfterWaking', 'suspecting'] as const).some((watch) =>
     state.matches({ open: { watch } }),
   );
+
+/** Whether a server stayed silent that is checked regularly. */
+const isRepeating = ({ before, event }: Step): boolean =>
+  before.matches({ open: { watch: 'suspecting' } }) &&
+  before.context.policy.health.mode === 'ping' &&
+  event.type.startsWith('xstate.after.silenceDeadline.');
 
 const inert = createInertScope();
 const knownToEnd = new Map<string, boolean>();

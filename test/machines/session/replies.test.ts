@@ -177,9 +177,18 @@ const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
   'watch.resting': { ...woken, 'policy.updated': 'watch.unwatched', 'wire.probed': 'noted' },
   // An answer leads through `unwatched`, which goes on to the next check.
   'watch.looking': { ...woken, 'wire.probed': 'watch.resting' },
-  'watch.waking': { ...woken, 'server.woke': 'ignored', 'wire.probed': 'noted' },
-  'watch.lookingAfterWaking': { ...woken, 'wire.probed': 'watch.unwatched' },
-  'watch.doubting': { ...woken, 'wire.probed': 'watch.unwatched' },
+  'watch.waking': {
+    ...woken,
+    'server.woke': 'ignored',
+    'wire.doubted': 'ignored',
+    'wire.probed': 'noted',
+  },
+  'watch.lookingAfterWaking': {
+    ...woken,
+    'wire.doubted': 'ignored',
+    'wire.probed': 'watch.unwatched',
+  },
+  'watch.doubting': { ...woken, 'wire.doubted': 'ignored', 'wire.probed': 'watch.unwatched' },
   'watch.suspecting': {
     ...woken,
     'wire.doubted': 'ignored',

@@ -74,8 +74,27 @@ describe('a suspected server', () => {
     const stage = open('ping');
     while (asked(stage, 'wire.probe') === 0) stage.clock.runNext();
     stage.report(doubted);
-    stage.clock.advanceBy(5_000);
-    expect([asked(stage, 'wire.probe'), asked(stage, 'wire.abandon')]).toEqual([1, 1]);
+    stage.clock.advanceBy(4_999);
+    expect([asked(stage, 'wire.probe'), asked(stage, 'wire.abandon')]).toEqual([1, 0]);
+    stage.clock.advanceBy(1);
+    expect(asked(stage, 'wire.abandon')).toBe(1);
+  });
+
+  it('is checked again and again while it is busy, if checks are regular, until it answers', () => {
+    const stage = open('ping');
+    const before = stage.facts.length;
+    stage.report(doubted);
+    stage.clock.advanceBy(10_000);
+    expect([asked(stage, 'wire.probe'), asked(stage, 'wire.abandon')]).toEqual([3, 2]);
+    stage.report({ type: 'wire.probed', answer: 'alive' });
+    expect(stage.facts.slice(before)).toMatchObject([
+      { type: 'session.impaired', reason: 'healthCheck' },
+      { type: 'session.silent', failedChecks: 1 },
+      { type: 'session.impaired', reason: 'healthCheck' },
+      { type: 'session.silent', failedChecks: 2 },
+      { type: 'session.recovered', reason: 'healthCheck' },
+    ]);
+    expect(watch(stage)).toBe('resting');
   });
 
   it('is probed and lost during its first list, too', () => {
@@ -105,5 +124,41 @@ describe('a suspected server', () => {
     stage.report({ type: 'wire.probed', answer: 'none', failure: failure('transport') });
     stage.report(doubted);
     expect([asked(stage, 'wire.probe'), asked(stage, 'wire.abandon')]).toEqual([1, 0]);
+  });
+});
+
+describe('a hint after a wake-up', () => {
+  const woken = { type: 'server.woke', spreadMs: 200_000 } as const;
+
+  it('does not bring the check forward', () => {
+    const stage = open('ping');
+    stage.command(woken);
+    stage.report(doubted);
+    expect([watch(stage), asked(stage, 'wire.probe')]).toEqual(['waking', 0]);
+  });
+
+  it('does not end the session when the first check fails, too', () => {
+    const stage = open('ping');
+    stage.command(woken);
+    while (watch(stage) !== 'lookingAfterWaking') stage.clock.runNext();
+    stage.report({ type: 'wire.probed', answer: 'none', failure: failure('transport') });
+    stage.report(doubted);
+    expect([watch(stage), asked(stage, 'wire.probe')]).toEqual(['doubting', 1]);
+    stage.clock.advanceBy(2_000);
+    expect([watch(stage), asked(stage, 'wire.probe')]).toEqual(['lookingAfterWaking', 2]);
+    expect(asked(stage, 'wire.abandon')).toBe(0);
+  });
+
+  it('neither prolongs nor shortens the check that is running', () => {
+    const stage = open('ping');
+    stage.command(woken);
+    while (watch(stage) !== 'lookingAfterWaking') stage.clock.runNext();
+    const before = stage.facts.length;
+    for (let second = 0; second < 5; second += 1) {
+      stage.report(doubted);
+      stage.clock.advanceBy(1_000);
+    }
+    expect(stage.facts.slice(before)).toContainEqual({ type: 'session.silent', failedChecks: 1 });
+    expect([watch(stage), asked(stage, 'wire.abandon')]).toEqual(['doubting', 0]);
   });
 });
