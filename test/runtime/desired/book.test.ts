@@ -23,8 +23,8 @@ describe('the book of what is desired', () => {
 
   it('keeps a spec until no actor has its generation', () => {
     const book = new DesiredBook();
-    const load = (generation: string, spec: ServerSpec): void =>
-      book.put(settingsOf([{ ...db, generation }]), new Map([[generation, spec]]));
+    const load = (generation: string, its: ServerSpec): void =>
+      book.put(settingsOf([{ ...db, generation }]), new Map([[generation, its]]));
     load('1', spec('a'));
     const before = { ...actor, generation: '1' };
     for (const url of ['b', 'c', 'd']) {
