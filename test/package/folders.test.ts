@@ -8,7 +8,7 @@ import { codeLines, folderOf } from '../../scripts/code-lines.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 // A reader cannot take in more at a glance.
 const mostFiles = 25;
-const mostLongFiles = 23;
+const mostLongFiles = 24;
 const others = new Set(['node_modules', 'dist', 'coverage']);
 
 describe('the repository', () => {
