@@ -66,6 +66,12 @@ export function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>):
   return settings?.budget?.mode === 'enforce';
 }
 
+/** Returns whether more servers run than an enforced budget allows. */
+export function isOverBudget({ settings, live, halted }: PlanningFacts): boolean {
+  const { mode, max = 0 } = settings?.budget ?? {};
+  return mode === 'enforce' && placesOf(live, halted).held.size > max;
+}
+
 /** Returns the next pass's steps. */
 export function planOf(context: PlanningFacts): readonly Step[] {
   return passOf(context).plan;

@@ -43,6 +43,7 @@ import {
   ended,
   forgotten,
   isBudgetEnforced,
+  isOverBudget,
   reconciled,
   routed,
   startCommands,
@@ -339,6 +340,11 @@ export const troupeSetup = parts.extend({
       // could take the place of one that runs, and each of a thousand reports would cause one.
       enqueue.cancel('assignPlaces');
       enqueue.raise({ type: 'troupe.lookAgain' }, { id: 'assignPlaces', delay: 0 });
+    }),
+    /** Runs a pass, before the server may start, if it continues without a place of the budget. */
+    withholdPlace: parts.enqueueActions(({ context, enqueue }) => {
+      // After the reports that wait: a server that settles again says next that it halts.
+      if (isOverBudget(context)) enqueue.sendTo(({ self }) => self, { type: 'troupe.lookAgain' });
     }),
     // Not at once: a fault that occurs at every start must not become a storm.
     lookAgainSoon: parts.enqueueActions(({ enqueue }) => {

@@ -115,7 +115,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },
         'server.halted': { actions: ['noteNews', 'assignPlacesSoon'] },
-        'server.resumed': { actions: ['noteNews', 'assignPlacesSoon'] },
+        'server.resumed': { actions: ['noteNews', 'withholdPlace'] },
         'troupe.stop': 'stopping',
         'handover.due': { actions: ['noteDue', 'reconcile'] },
         'xstate.done.actor.*': { actions: ['forgetChild', 'reconcile'] },

@@ -402,4 +402,22 @@ describe('an enforced budget', () => {
     expect([stops, stage.stateOf('a'), stage.stateOf('b')]).toEqual([1, 'stopped', 'ready']);
     expect(stage.troupe.snapshot().troupe.budget).toMatchObject({ taken: 1, refused: [] });
   });
+
+  it('is not exceeded by a server that ends while another is told its settings', async () => {
+    const mcp = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
+    const stage = await stageOf({ settings: servers({ x: 'x', a: 'a', b: 'b' }, mcp) });
+    expect(stage.stateOf('a')).toBe('blocked.overBudget');
+    const open = new Set(['x']);
+    let most = 0;
+    const obey = stage.sessions.onCommand;
+    stage.sessions.onCommand = (script, command) => {
+      if (command.type === 'session.open') open.add(script.input.server);
+      if (command.type === 'session.close') open.delete(script.input.server);
+      most = Math.max(most, open.size);
+      obey?.(script, command);
+    };
+    await stage.apply(servers({ a: { command: 'a', description: 'told' }, b: 'b2' }, mcp));
+    expect(most).toBe(1);
+    expect([stage.stateOf('a'), stage.stateOf('b')]).toEqual(['ready', 'blocked.overBudget']);
+  });
 });

@@ -49,7 +49,7 @@ const serving = {
   'system.woke': 'passWake, reconcile',
   'troupe.lookAgain': 'reconcile',
   'server.halted': 'noteNews, assignPlacesSoon',
-  'server.resumed': 'noteNews, assignPlacesSoon',
+  'server.resumed': 'noteNews, withholdPlace',
   'settings.reload': 'passToSettingsSource',
   'settings.changed': 'passToSettingsSource',
   'settings.loaded': 'noteSettings, resizeSlots, reconcile',
