@@ -216,7 +216,7 @@ export class RecordFile<Content> {
       }
     }
     if (content === undefined || content === before) return reading;
-    // Left by processes that were killed: whoever writes has the lock.
+    // Processes that were killed have left them; no other process writes while this one has the lock.
     await removeDrafts(path);
     await writeRecord(path, textOf(content), maxBytes);
     return { found: 'kept', content };

@@ -52,7 +52,7 @@ describe('a story', () => {
     expect(stories.filter((other) => headingOf(root + other) === heading)).toEqual([story]);
   });
 
-  it('is told by exactly one test', () => {
+  it('belongs to exactly one test', () => {
     const tests = filesIn('test/machines', '.test.ts').map(read).join('\n');
     const told = [...tests.matchAll(/expectStory\(\s*\w+,\s*'([\w/-]+)'/gu)].map(
       ([, name]) => name,

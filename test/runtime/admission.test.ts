@@ -403,7 +403,7 @@ describe('an enforced budget', () => {
     expect(stage.troupe.snapshot().troupe.budget).toMatchObject({ taken: 1, refused: [] });
   });
 
-  it('is not exceeded by a server that ends while another is told its settings', async () => {
+  it('is not exceeded by a server that ends while another gets its settings', async () => {
     const mcp = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
     const stage = await stageOf({ settings: servers({ x: 'x', a: 'a', b: 'b' }, mcp) });
     expect(stage.stateOf('a')).toBe('blocked.overBudget');
