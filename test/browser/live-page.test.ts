@@ -229,6 +229,19 @@ describe("the inspector's link", () => {
     const tab = await page.context().newPage();
     await tab.goto(`http://127.0.0.1:${inspector.port}/#/fleet`);
     await tab.locator('[data-tile=db][data-state-of=ready]').waitFor();
+    // Tabs of a busy machine answer late: this one's answer is held until the new tab has been refused.
+    await tab.close();
+    await page.evaluate(`{
+      const post = BroadcastChannel.prototype.postMessage;
+      BroadcastChannel.prototype.postMessage = function (message) {
+        window.answer = () => post.call(this, message);
+      };
+    }`);
+    const late = await page.context().newPage();
+    await late.goto(`http://127.0.0.1:${inspector.port}/#/fleet`);
+    await late.getByText('This page is not authorized').waitFor();
+    await page.evaluate('window.answer()');
+    await late.locator('[data-tile=db][data-state-of=ready]').waitFor();
     // Another browser is let in by an address of its own, put into the tab that was refused.
     const visitor = await browser.newContext();
     onTestFinished(() => visitor.close());

@@ -7,7 +7,7 @@
  */
 
 const storageKey = 'troupe-inspector-secret';
-// Another tab answers within a few milliseconds, if there is one.
+// Another tab answers within a few milliseconds, if there is one; on a busy machine it may answer later.
 const askOthersMs = 250;
 const tokenInHash = /([#?&])token=([\w-]*)&?/u;
 
@@ -15,6 +15,7 @@ type Asked = { readonly type: 'asked' } | { readonly type: 'told'; readonly secr
 
 const others = new BroadcastChannel(storageKey);
 let secret = stored();
+let asking: AbortController | undefined;
 
 others.addEventListener('message', ({ data }: MessageEvent<Asked>) => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel of one origin
@@ -26,11 +27,11 @@ export function hasToken(): boolean {
   return tokenInHash.test(location.hash);
 }
 
-/** Obtains the secret, if there is one. */
-export async function enter(): Promise<void> {
+/** Obtains the secret, if there is one. Calls `onLate` if another tab provides it after this has resolved. */
+export async function enter(onLate: () => void): Promise<void> {
   const token = takeToken();
   if (token !== undefined) keep((await exchange(token)) ?? secret);
-  if (secret === undefined) keep(await askOthers());
+  if (secret === undefined) keep(await askOthers(onLate));
 }
 
 /** Forgets the secret, which is no longer valid: another troupe runs at this address. */
@@ -64,18 +65,27 @@ async function exchange(token: string): Promise<string | undefined> {
   return ((await response.json()) as { readonly secret: string }).secret;
 }
 
-function askOthers(): Promise<string | undefined> {
+/** Resolves with the first answer, or with nothing after a while; an answer after that is kept too. */
+function askOthers(onLate: () => void): Promise<string | undefined> {
+  asking?.abort();
+  const question = new AbortController();
+  asking = question;
   return new Promise((resolve) => {
-    const done = (found: string | undefined): void => {
-      clearTimeout(timer);
-      others.removeEventListener('message', listen);
-      resolve(found);
-    };
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      resolve(undefined);
+    }, askOthersMs);
     const listen = ({ data }: MessageEvent<Asked>): void => {
-      if (data.type === 'told') done(data.secret);
+      if (data.type !== 'told') return;
+      question.abort();
+      clearTimeout(timer);
+      resolve(data.secret);
+      if (!isLate || secret !== undefined) return;
+      keep(data.secret);
+      onLate();
     };
-    const timer = setTimeout(() => done(undefined), askOthersMs);
-    others.addEventListener('message', listen);
+    others.addEventListener('message', listen, { signal: question.signal });
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel of one origin
     others.postMessage({ type: 'asked' });
   });

@@ -32,7 +32,7 @@ let lostAt: number | undefined;
 export async function connect(): Promise<void> {
   leave?.();
   try {
-    await enter();
+    await enter(() => void connect());
     const [session, picture] = await Promise.all([
       ask<InspectionSession>('api/session'),
       ask<InspectionPicture>('api/picture'),
