@@ -302,6 +302,27 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+/** Options of `Troupe.stop`. Everything is optional. */
+export interface StopOptions {
+  /**
+   * How long calls that have begun may take to finish, in milliseconds; later calls fail with
+   * `SHUTTING_DOWN`. Another `stop()` without it ends the wait. Default: 0. `Infinity` for no limit.
+   */
+  readonly graceMs?: number;
+  /** Ends servers at once instead of giving them up to 5 s to close. Default: false. */
+  readonly force?: boolean;
+}
+
+/** How the servers that had a session ended when the troupe stopped. */
+export interface StopReport {
+  /** Servers that had no running call and closed in time. */
+  readonly drained: readonly string[];
+  /** Servers whose calls were cut off, or that had to be ended by force. */
+  readonly forced: readonly string[];
+  /** What went wrong during the stop, one sentence each. */
+  readonly errors: readonly string[];
+}
+
 /** Options of `Troupe.login`. */
 export interface LoginOptions extends WaitOptions {
   /** Log in on another device, with a code, if the issuer offers that (RFC 8628). */
@@ -577,4 +598,10 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * Ends every server and resolves once all have ended, at most 5 s later. Supports `await using`.
    */
   stop(): Promise<void>;
+  /**
+   * Does the same with options, of which `graceMs` lets running calls finish first, and reports how
+   * each server ended.
+   * @throws TroupeError `INVALID_ARGUMENTS` for wrong options.
+   */
+  stop(options: StopOptions): Promise<StopReport>;
 }

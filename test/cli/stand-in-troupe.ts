@@ -226,7 +226,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     restartAndWait: notHere,
     stop() {
       troupe.stopped = true;
-      return Promise.resolve();
+      // The command line does not ask for a report.
+      return Promise.resolve() as Promise<never>;
     },
     [Symbol.asyncDispose]: () => troupe.stop(),
   };

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { call, crash, remote, type Stage, servers, stageOf, tool, watch } from './stage.ts';
+import {
+  bringUp,
+  call,
+  crash,
+  pong,
+  remote,
+  type Stage,
+  servers,
+  stageOf,
+  tool,
+  watch,
+} from './stage.ts';
 
 const four = servers({
   db: 'srv',
@@ -154,5 +165,93 @@ describe('stopping a troupe', () => {
     expect(made.error?.outcome).toBe('unknown');
     expect(waiting.error?.code).toBe('SHUTTING_DOWN');
     expectNothingLeft(stage);
+  });
+
+  it('lets running calls finish within the grace period and refuses new ones', async () => {
+    const stage = await stageOf({ settings: four });
+    const running = call(stage, 'db');
+    await stage.settle();
+    const stopped = watch(stage.troupe.stop({ graceMs: 2_000 }));
+    const late = call(stage, 'web');
+    await stage.advance(1_999);
+    expect(late.error).toMatchObject({ code: 'SHUTTING_DOWN', outcome: 'not_executed' });
+    expect(stopped.state).toBe('pending');
+    expect(stage.stateOf('web')).toBe('ready');
+    stage.sessions.of('db').calls[0]?.answer(pong);
+    await stage.settle();
+    expect(running.state).toBe('done');
+    expect(stopped.value).toEqual({ drained: ['db', 'web'], forced: [], errors: [] });
+    expectNothingLeft(stage);
+  });
+
+  it('waits for a call that waits for its server', async () => {
+    const stage = await stageOf({ settings: four, obedient: ['db', 'web'] });
+    const waiting = call(stage, 'lazy');
+    await stage.settle();
+    const stopped = watch(stage.troupe.stop({ graceMs: 60_000 }));
+    bringUp(stage.sessions.of('lazy'));
+    await stage.settle();
+    stage.sessions.of('lazy').calls[0]?.answer(pong);
+    stage.obedient = null;
+    await stage.settle();
+    expect(waiting.state).toBe('done');
+    expect(stopped.value?.drained).toEqual(['db', 'lazy', 'web']);
+    expectNothingLeft(stage);
+  });
+
+  it('reports servers whose calls were cut off after the grace period', async () => {
+    const stage = await stageOf({ settings: four });
+    const running = call(stage, 'db');
+    await stage.settle();
+    const stopped = watch(stage.troupe.stop({ graceMs: 2_000 }));
+    await stage.advance(2_000);
+    expect(running.error).toMatchObject({ code: 'CANCELLED', outcome: 'unknown' });
+    expect(stopped.value).toEqual({ drained: ['web'], forced: ['db'], errors: [] });
+    expectNothingLeft(stage);
+  });
+
+  it('reports servers that did not close in time', async () => {
+    const stage = await stageOf({ settings: four });
+    stage.obedient = new Set(['web']);
+    const stopped = watch(stage.troupe.stop({}));
+    await stage.advance(5_000);
+    expect(stopped.value).toEqual({ drained: ['web'], forced: ['db'], errors: [] });
+  });
+
+  it('ends servers at once with force, after the grace period', async () => {
+    const stage = await stageOf({ settings: four });
+    stage.obedient = new Set();
+    const running = call(stage, 'db');
+    await stage.settle();
+    const stopped = watch(stage.troupe.stop({ graceMs: 1_000, force: true }));
+    await stage.advance(999);
+    expect(stopped.state).toBe('pending');
+    await stage.advance(1);
+    expect(running.error?.outcome).toBe('unknown');
+    expect(stopped.value).toEqual({ drained: [], forced: ['db', 'web'], errors: [] });
+    expectNothingLeft(stage);
+  });
+
+  it('ends a grace period when it is stopped without one', async () => {
+    const stage = await stageOf({ settings: four });
+    call(stage, 'db');
+    await stage.settle();
+    const patient = watch(stage.troupe.stop({ graceMs: Number.POSITIVE_INFINITY }));
+    const prompt = watch(stage.troupe.stop({}));
+    await stage.settle();
+    expect(prompt.value?.forced).toEqual(['db']);
+    expect(patient.value).toEqual(prompt.value);
+    expectNothingLeft(stage);
+  });
+
+  it('refuses options that it does not have', async () => {
+    const stage = await stageOf({ settings: four });
+    for (const options of [{ graceMs: -1 }, { graceMs: '5' }, { grace: 5 }, { force: 1 }]) {
+      const refused = watch(stage.troupe.stop(options as object));
+      await stage.settle();
+      expect(refused.error?.code).toBe('INVALID_ARGUMENTS');
+    }
+    expect(stage.stateOf('db')).toBe('ready');
+    await stage.troupe.stop();
   });
 });

@@ -95,7 +95,7 @@ export async function untilStopped(
  * @param options.spentMs - milliseconds of the five seconds already spent
  */
 export async function stopOrderly(
-  troupe: Pick<Troupe, 'stop' | 'send'>,
+  troupe: Pick<Troupe, 'send'> & { stop(): Promise<void> },
   { insisted }: Pick<StopRequest, 'insisted'>,
   {
     force = false,

@@ -19,14 +19,15 @@ import {
   checkListener,
   checkName,
   checkState,
+  checkStop,
   isAnotherTry,
 } from '../options/check.ts';
 import { explainedPlan } from '../previews/explained-plan.ts';
-import { brokenActor, type TroupeParts } from '../root-actor.ts';
+import type { TroupeParts } from '../root-actor.ts';
 import type { ServerView } from '../status/board.ts';
 import { countSessions } from '../status/session-count.ts';
 import { allStatuses, serverHandle, streamable } from '../status/streams.ts';
-import type { Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
+import type { StopOptions, StopReport, Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
 import { isApprovalOrder } from '../user/approvals.ts';
 import {
   afterFirstPass,
@@ -35,6 +36,7 @@ import {
   waitForRequired,
   waitForStatus,
 } from '../waits/for-status.ts';
+import { TroupeEnd } from './ending.ts';
 import { listedAgain, waitUntilListed } from './list-refresh.ts';
 import { loginRequests } from './login-requests.ts';
 import { offers, requests } from './server-requests.ts';
@@ -48,14 +50,14 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
   const snapshot = () => snapshotOf(services);
   const inspection = new RecordedInspection(options, { ...parts, root, listeners, snapshot });
   services.logins.follow((login, facts) => inspection.noteLogin(login, facts));
-  const ended = follow(services, inspection);
+  const end = new TroupeEnd(services, inspection);
   const methods = {
     inspection,
     snapshot,
     ...views(services),
     ...offers(services),
     ...requests(services),
-    ...orders(services, ended),
+    ...orders(services, end),
   };
   const troupe = streamable(methods, allStatuses(board, parts.report));
   root.start();
@@ -126,8 +128,8 @@ function waits({ parts: { clock }, root, board, progress, absentError }: Service
 }
 
 /** Creates the methods that change servers, and the end of the troupe. */
-function orders(services: Services, ended: Promise<void>) {
-  const { parts, root, board, progress, approvals, questions, values, added } = services;
+function orders(services: Services, end: TroupeEnd) {
+  const { parts, root, board, calls, progress, approvals, questions, values, added } = services;
   const { clock } = parts;
   const refuseWhenOver = (): void => {
     if (progress.isOver())
@@ -139,7 +141,7 @@ function orders(services: Services, ended: Promise<void>) {
     const desired = 'server' in order ? desiredNamed(order.server, services) : undefined;
     if (isApprovalOrder(order)) approvals.refuseOutdated(order, desired as DesiredServer);
     const isEnd = order.type === 'troupe.stop' || order.type === 'troupe.kill';
-    if (isEnd) closeRequests(services);
+    if (isEnd) end.begin();
     else refuseWhenOver();
     if (isAnotherTry(order)) values.askAgain();
     if (progress.isOver()) return;
@@ -152,10 +154,15 @@ function orders(services: Services, ended: Promise<void>) {
     });
   };
   const wait = waits(services);
-  const stop = async (): Promise<void> => {
-    if (!progress.isOver()) send({ type: 'troupe.stop' });
-    return ended;
-  };
+  function stop(): Promise<void>;
+  function stop(options: StopOptions): Promise<StopReport>;
+  async function stop(options: StopOptions = {}): Promise<unknown> {
+    checkStop(options);
+    const { graceMs = 0, force = false } = options;
+    if (graceMs > 0 && !end.hasBegun) await calls.finish(clock.now() + graceMs);
+    if (!progress.isOver()) send({ type: force ? 'troupe.kill' : 'troupe.stop' });
+    return end.report;
+  }
   return {
     send,
     addServer: (name, settings) => {
@@ -189,7 +196,7 @@ function orders(services: Services, ended: Promise<void>) {
       return wait(server, 'ready again', options, (_, it) => isReadyAgain(it, before));
     },
     stop,
-    [Symbol.asyncDispose]: stop,
+    [Symbol.asyncDispose]: () => stop(),
   } satisfies Partial<Troupe>;
 }
 
@@ -237,62 +244,4 @@ function desiredNamed(server: string, { book, absentError }: Services): DesiredS
   const desired = serverNamed(book.settings, server);
   if (desired === undefined) throw absentError(server);
   return desired;
-}
-
-/** Ends pending calls and open questions, and refuses new ones. */
-function closeRequests({ calls, questions }: Services): void {
-  calls.close();
-  questions.close();
-}
-
-/** Follows the root from its start to its end. Resolves once everything is closed. */
-function follow(services: Services, inspection: RecordedInspection): Promise<void> {
-  const { parts, root, board, progress, records, problems, budget, approvals, logins, book } =
-    services;
-  services.processes?.reap();
-  const endWatch = parts.watchSleep?.(() => root.send({ type: 'system.woke' }));
-  root.on('reconciled', (event) => {
-    const durationMs = progress.noteReconciled(event);
-    const { plan, changeCount } = event;
-    if (changeCount > 0) services.listeners.emit('reconciled', { plan, durationMs });
-  });
-  approvals.follow();
-  root.on('actor.broke', ({ actorId, message }) => parts.report(brokenActor(actorId), message));
-  return new Promise((resolve) => {
-    const end = (): void => {
-      endWatch?.();
-      progress.noteEnd();
-      closeRequests(services);
-      board.close();
-      records.close();
-      void close(services, inspection).then(resolve);
-    };
-    root.subscribe({
-      next: (snapshot) => {
-        const { context } = snapshot;
-        const isPresent = records.forgetWithRoot(context);
-        if (isPresent !== undefined)
-          for (const kept of [logins, book, board]) kept.retain(isPresent, context);
-        progress.noteSnapshot(snapshot);
-        if (progress.state === 'stopping') closeRequests(services);
-        if (context.settings !== null) problems.setOfSettings(context.settings.problems);
-        budget.update(context);
-        progress.checkReady();
-      },
-      error: (error) => {
-        parts.report('The root of the troupe broke; everything was stopped.', error);
-        end();
-      },
-      complete: end,
-    });
-  });
-}
-
-/** Closes the stores first and the guardian last, because it watches all other processes. */
-async function close(
-  { catalogs, approvals, values, processes, logins }: Services,
-  inspection: RecordedInspection,
-): Promise<void> {
-  await Promise.all([catalogs.close(), approvals.close(), values.close(), logins.close()]);
-  await Promise.all([processes?.close(), inspection.close()]);
 }

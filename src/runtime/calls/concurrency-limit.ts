@@ -10,8 +10,18 @@ const maxQueued = 64;
 /** Bounds the active and the queued calls to one server. */
 export class CallSemaphore {
   readonly #queue: (() => void)[] = [];
+  readonly #onEmpty: () => void;
   #active = 0;
   #inside = 0;
+
+  /** @param onEmpty - called whenever the last call has left */
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty;
+  }
+
+  get isEmpty(): boolean {
+    return this.#inside === 0;
+  }
 
   /** Admits a call to the queue, or throws the error that `refusal` creates. */
   enter(refusal: () => TroupeError): void {
@@ -21,6 +31,7 @@ export class CallSemaphore {
 
   leave(): void {
     this.#inside -= 1;
+    if (this.#inside === 0) this.#onEmpty();
   }
 
   /** Makes a call active if the limit allows it. */

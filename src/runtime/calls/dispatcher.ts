@@ -72,6 +72,8 @@ export class CallDispatcher {
   readonly #results: Results;
   readonly #lostHandles = new WeakSet<SessionHandle>();
   readonly #permissions: CallPermissions;
+  /** Called once the last call has ended; undefined while calls are accepted. */
+  #onFinished: Set<() => void> | undefined;
   #isClosed = false;
 
   constructor(ports: CallDispatcherPorts) {
@@ -154,10 +156,11 @@ export class CallDispatcher {
     const { server } = operation;
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
+    if (this.#onFinished !== undefined) throw shuttingDown(server);
     entry.watch?.aimedAt(status);
     let semaphore = this.#semaphores.get(server);
     if (semaphore === undefined) {
-      semaphore = new CallSemaphore();
+      semaphore = new CallSemaphore(() => this.#noteFinished());
       this.#semaphores.set(server, semaphore);
     }
     const call = new Call(operation, entry, semaphore, clock.now());
@@ -192,12 +195,34 @@ export class CallDispatcher {
     );
   }
 
-  /** Ends every call that is still waiting with `SHUTTING_DOWN`. */
-  close(): void {
+  /** Refuses new calls. Resolves once all others have ended, at the deadline or when it is closed. */
+  finish(deadlineAt: number): Promise<void> {
+    this.#onFinished ??= new Set();
+    const waiting = this.#onFinished;
+    return waitOnce({ clock: this.#ports.clock, deadlineAt, signal: undefined }, (wake) => {
+      waiting.add(wake);
+      this.#noteFinished();
+      return () => waiting.delete(wake);
+    });
+  }
+
+  /**
+   * Ends every call that is still waiting with `SHUTTING_DOWN`. Returns the servers whose running calls
+   * are cut off.
+   */
+  close(): readonly string[] {
     this.#isClosed = true;
     this.#permissions.close();
-    this.#running.close();
+    const cutOff = this.#running.close();
     this.background.close();
+    this.#noteFinished();
+    return cutOff;
+  }
+
+  #noteFinished(): void {
+    if (this.#onFinished === undefined) return;
+    const isFinished = [...this.#semaphores.values()].every(({ isEmpty }) => isEmpty);
+    if (isFinished || this.#isClosed) for (const wake of this.#onFinished) wake();
   }
 
   /** Waits and tries again until the call has been answered. */

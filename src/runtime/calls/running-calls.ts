@@ -77,9 +77,14 @@ export class RunningCalls {
     else if (work.retention.isInUse) work.retention.useChanged();
   }
 
-  /** Stops waiting. Later ends are not reported, because every server is leaving. */
-  close(): void {
+  /**
+   * Stops waiting. Later ends are not reported, because every server is leaving. Returns the servers
+   * that have running calls.
+   */
+  close(): readonly string[] {
+    const busy = [...this.#work.values()].filter(({ count }) => count > 0);
     for (const [handle, work] of this.#work) this.#forget(handle, work);
+    return busy.map(({ view }) => view.status.name);
   }
 
   /** Waits for more calls. Each status change, such as the session's end, may end the wait. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { longestTimerMs } from '../../domain/clock.ts';
 import { isRecord } from '../../domain/data/is-record.ts';
 import { printableLine } from '../../domain/data/printable.ts';
 import { type HostEvent, troupeEventNames } from '../../domain/host/event.ts';
@@ -140,6 +141,24 @@ export function checkState(state: string): void {
 export function checkLimit(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1) return;
   throw argumentsError('The limit must be a whole number of at least 1.');
+}
+
+const stopSchema = z
+  .strictObject({
+    graceMs: z.union([z.number().min(0).max(longestTimerMs), z.literal(Number.POSITIVE_INFINITY)]),
+    force: z.boolean(),
+  })
+  .partial();
+
+/** @throws TroupeError `INVALID_ARGUMENTS` for options that `stop()` does not have. */
+export function checkStop(options: unknown): void {
+  const checked = stopSchema.safeParse(options, checkedOnce);
+  if (checked.success) return;
+  const [issue] = checked.error.issues;
+  const name = issue?.path.join('.') ?? '';
+  throw argumentsError(
+    `These options of stop() are wrong${name === '' ? '' : ` (${name})`}: ${issue?.message ?? 'unknown'}. It has graceMs, in milliseconds, and force.`,
+  );
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` for an unknown level. */
