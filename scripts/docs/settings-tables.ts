@@ -160,6 +160,12 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     meaning: 'Lazy: starts with the first call.',
     example: 'lazy',
   },
+  limits: {
+    takes: '`{ "perMinute": N, "perClientPerMinute": N }`, 1 to 10,000',
+    byDefault: { words: 'absent: no limit' },
+    meaning: 'How often the server may be called: [calls.md](calls.md#limits).',
+    example: { perMinute: 60 },
+  },
   trust: {
     takes: 'true or false',
     byDefault: always(false),
@@ -181,7 +187,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   },
   tools: {
     takes:
-      '`{ "include": […], "exclude": […], "overrides": { "NAME": { "enabled": …, "timeoutMs": … } }, "permissions": { "deny": […] } }`',
+      '`{ "include": […], "exclude": […], "overrides": { "NAME": { "enabled": …, "timeoutMs": …, "limits": … } }, "permissions": { "deny": […] } }`',
     byDefault: { words: 'all tools' },
     meaning: 'Which tools are shown; names may hold `*`, and `exclude` and `"enabled": false` win.',
     examples: [{ include: ['*'], exclude: ['drop_*'] }],
@@ -303,6 +309,13 @@ export const mcpKeys: Readonly<
     gated: '`ask` and `deny` count, `allow` is ignored',
     meaning:
       'Which calls of tools may go out: [calls.md](calls.md#permissions). The lists of all files add up.',
+  },
+  limits: {
+    takes: '`{ "perMinute": N, "perClientPerMinute": N }`, 1 to 10,000',
+    byDefault: { words: 'absent: no limit' },
+    gated: gatedNumbers,
+    meaning:
+      'How often all servers together may be called: [calls.md](calls.md#limits). The last of your own files that has the key counts.',
   },
   commandValues: {
     takes: 'true or false',

@@ -33,7 +33,7 @@ export const exitCodeOf = {
   SUSPENDED: 6,
   /** Too many calls to this server are running or queued. */
   OVERLOADED: 6,
-  /** The server reported too many requests. */
+  /** The server reported too many requests, or a limit in the settings is reached. */
   RATE_LIMITED: 6,
   /** An allow-list leaves this server out. */
   NOT_ALLOWED: 7,

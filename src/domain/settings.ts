@@ -75,6 +75,16 @@ export interface ToolOverride {
   readonly enabled?: boolean;
   /** Deadline of one call, instead of the policy's `call.timeoutMs`. */
   readonly timeoutMs?: number;
+  /** How often the tool may be called. Default: no limit of its own. */
+  readonly limits?: CallLimits;
+}
+
+/** How many calls are sent in any 60 seconds; a further call is refused with `RATE_LIMITED`. */
+export interface CallLimits {
+  /** For all clients together. Default: no limit. */
+  readonly perMinute?: number;
+  /** For each client. Default: no limit. */
+  readonly perClientPerMinute?: number;
 }
 
 /**
@@ -103,6 +113,8 @@ export interface DesiredServer {
   /** Whether this server's annotations, such as `readOnlyHint`, are trusted. */
   readonly trust: boolean;
   readonly tools: ToolFilter;
+  /** How often the server may be called. Absent if there is no limit. */
+  readonly limits?: CallLimits;
   readonly policy: ServerPolicy;
   readonly description?: string;
   readonly source: SourceRef;
@@ -181,6 +193,8 @@ export interface Settings {
   readonly startupGateMs: number;
   /** Which calls may be sent. Absent if there are no rules. */
   readonly permissions?: LayeredPermissions;
+  /** How often servers may be called in all. Absent if there is no limit. */
+  readonly callLimits?: CallLimits;
   /** How many catalogs are stored, including those of live servers. Absent for no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];

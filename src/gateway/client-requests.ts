@@ -11,6 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { keepNumbers } from '../domain/data/exact-json.ts';
 import { isRecord } from '../domain/data/is-record.ts';
+import { printableLine } from '../domain/data/printable.ts';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
 import type { Question, QuestionKind } from '../domain/question.ts';
@@ -37,10 +38,13 @@ export interface ClientIdentity {
   readonly user?: string;
 }
 
+// Longer than any product's name.
+const nameLength = 64;
+
 export class ClientRequests {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
-  readonly #server: Pick<Server, 'getClientCapabilities'>;
+  readonly #server: Pick<Server, 'getClientCapabilities' | 'getClientVersion'>;
   /** The subject of the client's access token. */
   readonly #user: string | undefined;
   /** Requests in progress, with their server's name. */
@@ -53,7 +57,7 @@ export class ClientRequests {
   constructor(
     gateway: Gateway,
     era: 'legacy' | 'modern',
-    server: Pick<Server, 'getClientCapabilities'>,
+    server: Pick<Server, 'getClientCapabilities' | 'getClientVersion'>,
     { user }: ClientIdentity,
   ) {
     this.#user = user;
@@ -283,6 +287,7 @@ export class ClientRequests {
         return { action: 'decline' };
       },
       client: questions,
+      clientName: this.#nameIn(mcpReq.envelope),
       ...(canBeAsked('form') && {
         askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
           const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
@@ -311,6 +316,13 @@ export class ClientRequests {
   #questionsOf(envelope: Readonly<Record<string, unknown>> | undefined): ClientQuestions {
     if (this.#era === 'legacy' || this.#user === undefined) return this.#questions;
     return this.#gateway.sessionless.of(this.#user, envelope?.[CLIENT_INFO_META_KEY]);
+  }
+
+  /** The name by which the client introduced itself; anybody can send any name. */
+  #nameIn(envelope: Readonly<Record<string, unknown>> | undefined): string {
+    const info = envelope?.[CLIENT_INFO_META_KEY] ?? this.#server.getClientVersion();
+    const name = isRecord(info) ? info['name'] : undefined;
+    return printableLine(typeof name === 'string' && name !== '' ? name : 'unknown', nameLength);
   }
 
   /** The client as one that opens the page of a login; undefined if it cannot. */

@@ -221,6 +221,8 @@ export interface CallOptions {
    * may belong to any of two calls is passed to neither.
    */
   readonly client?: QuestionClient;
+  /** The client's name, for limits per client. Default: `host`. */
+  readonly clientName?: string;
   /** For a caller that passes on a modern server's questions, round by round. Default: `onQuestion` answers them. */
   readonly round?: InputRound;
   /** The host's own id for this call, which its questions carry. */

@@ -9,10 +9,10 @@ import { z } from 'zod';
 
 import type { PermissionRules } from '../domain/permission.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
-import type { SlotCounts } from '../domain/settings.ts';
+import type { CallLimits, SlotCounts } from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
-import { permissionsSchema, wholeNumber } from './entry/schema.ts';
+import { limitsSchema, permissionsSchema, wholeNumber } from './entry/schema.ts';
 import { type PolicyFault, parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import {
@@ -37,6 +37,7 @@ export interface McpSection {
   readonly startupGateMs?: number;
   readonly policy?: PolicyChoice;
   readonly permissions?: PermissionRules;
+  readonly limits?: CallLimits;
   /** Whether programs may be run for values of servers. */
   readonly commandValues?: boolean;
   /** Whether servers that the project folder declares may connect. */
@@ -102,6 +103,7 @@ export const mcpFields = {
   ),
   startupGateMs: wholeNumber(0, maxGateMs, gateError).meta(restartRequired),
   permissions: permissionsSchema,
+  limits: limitsSchema,
   // Read by `policy-choice.ts`, which reports faults that a schema cannot.
   policy: z.unknown(),
   commandValues: z.boolean({

@@ -96,6 +96,7 @@ export function* mergingSettings(
     return limited === desired ? server : { ...server, desired: limited };
   });
   const budget = budgetOf(base, own, policy);
+  const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
   yield;
   return {
     specs: specsOf(servers),
@@ -112,6 +113,7 @@ export function* mergingSettings(
       },
       ...(budget === undefined ? {} : { budget }),
       ...permissionsOf(layers),
+      ...(callLimits && { callLimits }),
       startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [

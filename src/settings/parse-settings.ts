@@ -283,6 +283,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'slots',
   'startupGateMs',
   'policy',
+  'limits',
   'dockerGateway',
   'commandValues',
   'projectServers',

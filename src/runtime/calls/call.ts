@@ -17,6 +17,7 @@ import type { WaitBounds } from '../wait-once.ts';
 import type { CallSemaphore } from './concurrency-limit.ts';
 import type { StatusChanges } from './gate.ts';
 import type { Operation } from './operation.ts';
+import type { QuotaPlace } from './quotas.ts';
 
 /**
  * Why a call cannot be sent now: it waits for a permission, its turn, the server, or another session
@@ -49,6 +50,8 @@ export class Call<Result = unknown> {
   /** Tracks the server's status once the call had to wait. */
   changes: StatusChanges | undefined;
   sends = 0;
+  /** What it counts for in the limits of the settings. */
+  readonly places: QuotaPlace[] = [];
   wasQueued = false;
   /** The call's permission; null if none was requested. */
   permission: Permission | null = null;

@@ -29,6 +29,7 @@ import { CallPermissions, type CallPermissionsPorts } from './call-permissions.t
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
 import { type Operation, requestOperation } from './operation.ts';
+import { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
 import { type ToolAddress, ToolOperation } from './tool-address.ts';
@@ -37,6 +38,8 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
   readonly book: DesiredBook;
   readonly tools: ToolList;
   readonly approvals: Approvals;
+  /** The client whose calls name no other. Default: `host`. */
+  readonly clientName?: string | undefined;
   /** The error for a name that no server has. */
   readonly absentError: (server: string) => TroupeError;
   readonly telemetry?: OpenTelemetry | undefined;
@@ -45,6 +48,9 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
 // One second: a session that lost a request usually closes immediately. One that is still
 // open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
+
+// Whose calls they are if no client is named.
+const hostName = 'host';
 
 /** The server and the session to which a call is sent, and what it is about. */
 interface Target {
@@ -74,6 +80,7 @@ export class CallDispatcher {
   readonly #permissions: CallPermissions;
   /** Called once the last call has ended; undefined while calls are accepted. */
   #onFinished: Set<() => void> | undefined;
+  readonly #quotas = new CallQuotas();
   #isClosed = false;
 
   constructor(ports: CallDispatcherPorts) {
@@ -169,6 +176,18 @@ export class CallDispatcher {
     return call;
   }
 
+  /** Counts the call against the limits, those of its tool once that is known. */
+  #countIn(call: Call, now: number): void {
+    const { settings } = this.#ports.book;
+    const desired = this.#ports.book.of(call.server);
+    const limits = settings?.callLimits;
+    if (limits === undefined && desired?.limits === undefined && !hasToolLimits(desired)) return;
+    const { client, clientName } = call.options;
+    // A user's name is proved by a token; a client calls itself what it likes.
+    const name = client?.user || (clientName ?? this.#ports.clientName ?? hostName);
+    this.#quotas.admit(call, { client: name, limits, desired }, now);
+  }
+
   /** Sends a call now if nothing stands in its way; otherwise waits first. */
   #run<Result, Report>(call: Call<Result>, report: ReportOf<Result, Report>): Promise<Report> {
     try {
@@ -177,10 +196,10 @@ export class CallDispatcher {
       return step.then(
         (answer) =>
           answer === null ? this.#runLater(call, 'wait', report) : ended(call, answer, report),
-        (error: unknown) => failed(call, error),
+        (error: unknown) => this.#failed(call, error),
       );
     } catch (error) {
-      return failed(call, error);
+      return this.#failed(call, error);
     }
   }
 
@@ -191,7 +210,7 @@ export class CallDispatcher {
   ): Promise<Report> {
     return this.#sentLater(call, hold).then(
       (answer) => ended(call, answer, report),
-      (error: unknown) => failed(call, error),
+      (error: unknown) => this.#failed(call, error),
     );
   }
 
@@ -245,6 +264,8 @@ export class CallDispatcher {
   #attempt<Result>(call: Call<Result>, now: number): Promise<RequestReport<Result> | null> | Hold {
     const { operation, lost } = call;
     try {
+      // Before its server is started and its user is asked.
+      this.#countIn(call, now);
       const view = this.#viewFor(call, now);
       const handle = view && this.#ports.sessions.get(view.actorId);
       if (view === undefined || handle === undefined) return call.release('wait');
@@ -374,6 +395,7 @@ export class CallDispatcher {
       throw lost.error;
     // A tool called by its exposed name may become known only now, and may have its own deadline.
     call.setDeadline(desired);
+    this.#countIn(call, now);
     if (call.isTooLate(now)) throw lost?.error ?? tooLate(call.server, call.wasQueued);
   }
 
@@ -403,6 +425,13 @@ export class CallDispatcher {
     return true;
   }
 
+  #failed(call: Call, error: unknown): never {
+    call.end();
+    const failure = call.errorOf(error);
+    if (failure.outcome === 'not_executed') this.#quotas.giveBack(call);
+    throw failure;
+  }
+
   #repeatedTool(desired: DesiredServer, { shown }: Subject): RepeatedTool {
     const isTrusted = this.#ports.permissions.isTrusted(desired);
     return { isTrusted, annotations: shown?.annotations };
@@ -418,7 +447,6 @@ function ended<Result, Report>(
   return report(answer, call);
 }
 
-function failed(call: Call, error: unknown): never {
-  call.end();
-  throw call.errorOf(error);
+function hasToolLimits(desired: DesiredServer | undefined): boolean {
+  return desired?.tools.overrides?.some(({ limits }) => limits !== undefined) ?? false;
 }

@@ -79,6 +79,21 @@ export function overloaded(server: string): TroupeError {
   );
 }
 
+/** @param words - what is limited, as in "calls to db" */
+export function rateLimited(
+  server: string,
+  words: string,
+  most: number,
+  retryAfterMs: number,
+): TroupeError {
+  const seconds = Math.ceil(retryAfterMs / 1_000);
+  return new TroupeError(
+    'RATE_LIMITED',
+    `The settings allow ${most} ${printableLine(words, shownLength)} a minute, and that many were made. Call again in ${seconds} s, or raise "limits" in the settings.`,
+    { server, retryable: true, retryAfterMs: Math.ceil(retryAfterMs) },
+  );
+}
+
 export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',

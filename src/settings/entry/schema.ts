@@ -119,8 +119,28 @@ const attemptsError = `"maxAttempts" must be a whole number from 1 to ${maxAttem
 const overridesError = '"overrides" must name tools; write { "query": { "timeoutMs": 120000 } }';
 // A name, or an address of mail; no reference, because it is shown for approval.
 const accountPattern = /^[\w.@+-]{1,100}$/;
+
+// Above this, a limit costs memory and limits nothing.
+const maxPerMinute = 10_000;
+const limitsError = '"limits" must be an object of numbers; write { "perMinute": 60 }';
+const perMinute = (key: string) =>
+  wholeNumber(
+    1,
+    maxPerMinute,
+    `"${key}" must be a whole number of calls from 1 to ${maxPerMinute}, without quotes`,
+  ).optional();
+
+/** How often something may be called. */
+export const limitsSchema = z.strictObject(
+  { perMinute: perMinute('perMinute'), perClientPerMinute: perMinute('perClientPerMinute') },
+  { error: limitsError },
+);
 const toolOverride = z.strictObject(
-  { enabled: truth('enabled').optional(), timeoutMs: milliseconds('timeoutMs').optional() },
+  {
+    enabled: truth('enabled').optional(),
+    timeoutMs: milliseconds('timeoutMs').optional(),
+    limits: limitsSchema.optional(),
+  },
   { error: overridesError },
 );
 const urlError = `"url" must be text of at most ${maxUrlLength} characters; write "https://host/mcp"`;
@@ -190,6 +210,7 @@ export const serverEntrySchema = z.strictObject(
         { error: '"tools" must be an object; write { "include": ["*"], "exclude": [] }' },
       )
       .optional(),
+    limits: limitsSchema.optional(),
 
     // Read by `policy-choice.ts`, which reports faults that a schema cannot.
     policy: z.unknown().optional(),

@@ -23,6 +23,7 @@ import {
   tlsKeys,
 } from '../../domain/server-spec.ts';
 import {
+  type CallLimits,
   type DesiredServer,
   isFolderScope,
   type Problem,
@@ -222,6 +223,7 @@ function validServer(
       enabled: entry.enabled ?? true,
       trust: isOwn && entry.trust === true,
       tools: toolFilterOf(entry, isOwn),
+      ...(entry.limits && { limits: entry.limits as CallLimits }),
       ...noLoginOf(spec),
       ...(entry.handover === 'seamless' && { handover: 'seamless' }),
       ...(entry.description !== undefined && {
@@ -330,13 +332,16 @@ function remoteSpecOf(
   return { type: 'http', ...address, ...(era === 'modern' ? {} : { fallback: 'sse' }) };
 }
 
-// Keys of an entry's `tools` and of the objects in it.
+// Keys of an entry's `tools` and `limits` and of the objects in them.
 const toolKeys = [
   'include',
   'exclude',
   'overrides',
   'enabled',
   'timeoutMs',
+  'limits',
+  'perMinute',
+  'perClientPerMinute',
   'permissions',
   'allow',
   'ask',
