@@ -2,11 +2,38 @@
 
 import type { ServerState } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
+import type { CallDispatcher } from '../calls/dispatcher.ts';
+import type { Catalogs } from '../catalog/catalogs.ts';
 import type { RecordedInspection } from '../inspection.ts';
 import { brokenActor } from '../root-actor.ts';
-import type { RootSnapshot } from '../status/board.ts';
+import type { ServerRecords } from '../server-records.ts';
+import type { SharedPorts } from '../shared-ports.ts';
+import type { RootRef, RootSnapshot, StatusBoard } from '../status/board.ts';
+import type { BudgetWatch } from '../status/problems.ts';
 import type { StopReport } from '../troupe.ts';
-import type { Services } from './services.ts';
+import type { Approvals } from '../user/approvals.ts';
+import type { Questions } from '../user/open-questions.ts';
+import type { TroupeProgress } from '../waits/troupe-progress.ts';
+
+/** What the end of a troupe follows and closes. */
+interface EndPorts extends Pick<SharedPorts, 'parts' | 'book' | 'problems' | 'listeners'> {
+  readonly root: RootRef;
+  readonly board: StatusBoard;
+  readonly records: ServerRecords;
+  readonly progress: TroupeProgress;
+  readonly budget: BudgetWatch;
+  readonly calls: Pick<CallDispatcher, 'close'>;
+  readonly questions: Pick<Questions, 'close'>;
+  readonly approvals: Pick<Approvals, 'follow' | 'close'>;
+  readonly catalogs: Pick<Catalogs, 'close'>;
+  readonly values: Closable;
+  readonly logins: Closable & Pick<StatusBoard, 'retain'>;
+  readonly processes: (Closable & { reap(): unknown }) | undefined;
+}
+
+interface Closable {
+  close(): unknown;
+}
 
 /** The states in which a server has a session, which the end of the troupe has to close. */
 const sessionStates: ReadonlySet<ServerState> = new Set([
@@ -20,7 +47,7 @@ const sessionStates: ReadonlySet<ServerState> = new Set([
 export class TroupeEnd {
   /** Resolves once everything is closed. */
   readonly report: Promise<StopReport>;
-  readonly #services: Services;
+  readonly #services: EndPorts;
   /** Servers that had a session when the end began; undefined until then. */
   #sessions: readonly string[] | undefined;
   /** Servers whose calls were cut off, or that were ended by force. */
@@ -30,7 +57,7 @@ export class TroupeEnd {
   readonly #faults: string[] = [];
 
   /** Must be created before the root is started. */
-  constructor(services: Services, inspection: RecordedInspection) {
+  constructor(services: EndPorts, inspection: RecordedInspection) {
     this.#services = services;
     this.report = new Promise((resolve) => {
       this.#follow(() => {
@@ -125,7 +152,7 @@ function textOf({ file, message }: Problem): string {
 
 /** Closes the stores first and the guardian last, because it watches all other processes. */
 async function close(
-  { catalogs, approvals, values, processes, logins }: Services,
+  { catalogs, approvals, values, processes, logins }: EndPorts,
   inspection: RecordedInspection,
 ): Promise<void> {
   await Promise.all([catalogs.close(), approvals.close(), values.close(), logins.close()]);
