@@ -127,11 +127,16 @@ describe('a picture with foldable parts', () => {
     await lit.waitFor({ state: 'visible' });
     expect(await page.locator(`[data-fold="${part.path}"]`).count()).toBe(0);
     // The picture moves to the state once it is drawn; a resize of the stage may end the animation.
-    await page.waitForFunction(`(() => {
-      const stage = document.querySelector('#chart-stage').getBoundingClientRect();
-      const box = document.querySelector('[data-state="${inside}"].lit').getBoundingClientRect();
-      return box.top >= stage.top && box.bottom <= stage.bottom;
-    })()`);
+    // Not waitForFunction, whose second look is an eval, which the page's policy forbids.
+    await page.evaluate(`new Promise((resolve) => {
+      const look = () => {
+        const stage = document.querySelector('#chart-stage').getBoundingClientRect();
+        const box = document.querySelector('[data-state="${inside}"].lit').getBoundingClientRect();
+        if (box.top >= stage.top && box.bottom <= stage.bottom) resolve();
+        else requestAnimationFrame(look);
+      };
+      look();
+    })`);
     enter(final);
     await page.locator(`.folded[data-state="${part.path}"]`).waitFor({ state: 'attached' });
   });
