@@ -304,17 +304,6 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
-/** Options of `Troupe.stop`. Everything is optional. */
-export interface StopOptions {
-  /**
-   * How long calls that have begun may take to finish, in milliseconds; later calls fail with
-   * `SHUTTING_DOWN`. Another `stop()` without it ends the wait. Default: 0. `Infinity` for no limit.
-   */
-  readonly graceMs?: number;
-  /** Ends servers at once instead of giving them up to 5 s to close. Default: false. */
-  readonly force?: boolean;
-}
-
 /** How the servers that had a session ended when the troupe stopped. */
 export interface StopReport {
   /** Servers that had no running call and closed in time. */
@@ -601,9 +590,16 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    */
   stop(): Promise<void>;
   /**
-   * Does the same with options, of which `graceMs` lets running calls finish first, and reports how
-   * each server ended.
+   * Does the same and reports how each server ended.
    * @throws TroupeError `INVALID_ARGUMENTS` for wrong options.
    */
-  stop(options: StopOptions): Promise<StopReport>;
+  stop(options: {
+    /**
+     * How long calls that have begun may take to finish, in milliseconds; later calls fail with
+     * `SHUTTING_DOWN`. Another `stop()` without it ends the wait. Default: 0. `Infinity` for no limit.
+     */
+    readonly graceMs?: number;
+    /** Ends servers at once instead of giving them up to 5 s to close. Default: false. */
+    readonly force?: boolean;
+  }): Promise<StopReport>;
 }

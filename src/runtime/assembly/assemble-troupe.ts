@@ -27,7 +27,7 @@ import type { TroupeParts } from '../root-actor.ts';
 import type { ServerView } from '../status/board.ts';
 import { countSessions } from '../status/session-count.ts';
 import { allStatuses, serverHandle, streamable } from '../status/streams.ts';
-import type { StopOptions, StopReport, Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
+import type { StopReport, Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
 import { isApprovalOrder } from '../user/approvals.ts';
 import {
   afterFirstPass,
@@ -154,6 +154,7 @@ function orders(services: Services, end: TroupeEnd) {
     });
   };
   const wait = waits(services);
+  type StopOptions = Parameters<Troupe['stop']>[0];
   function stop(): Promise<void>;
   function stop(options: StopOptions): Promise<StopReport>;
   async function stop(options: StopOptions = {}): Promise<unknown> {
