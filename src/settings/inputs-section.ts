@@ -88,7 +88,7 @@ export function parseInputs({ node, line }: TreeMember): {
     };
     const parsed = inputSchema.safeParse(valueOf(item));
     if (!parsed.success) {
-      const { path, message } = schemaFault(parsed.error, () => itemError);
+      const { path, message } = schemaFault(inputSchema, parsed.error, () => itemError);
       faultAt(path, message);
       continue;
     }

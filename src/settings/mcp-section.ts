@@ -185,9 +185,7 @@ function parseField({
   }
   const parsed = schema.safeParse(valueOf(node));
   if (parsed.success) return { value: parsed.data };
-  const remedy = name === 'slots' ? slotsError : 'remove it';
-  const fault = schemaFault(parsed.error, () => `unknown key; ${remedy}`);
-  return { fault: { ...fault, limits: limitingKeys.has(name) } };
+  return { fault: { ...schemaFault(schema, parsed.error), limits: limitingKeys.has(name) } };
 }
 
 function noteLines(

@@ -6,9 +6,10 @@
  */
 
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
-import type { z } from 'zod';
+import { z } from 'zod';
 
 import { setNumberText } from '../domain/data/exact-json.ts';
+import { unknownKeyMessage } from '../policies/text/closest-name.ts';
 import { tooLong } from './settings-bytes.ts';
 import { excessOf, ownText, type TextBounds, type TextWeight } from './text-bounds.ts';
 
@@ -183,16 +184,29 @@ export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
 /**
  * Returns the path and message of a schema's first issue. An unknown key has a path of its own.
  *
- * @param unknownKey - writes the message about a key, given the path of its object
+ * @param unknownKey - writes the message about a key, given the keys that its object may have
  */
 export function schemaFault(
+  schema: z.ZodType,
   { issues: [issue] }: z.ZodError,
-  unknownKey: (key: string, where: TreePath) => string,
+  unknownKey: (key: string, names: readonly string[]) => string = unknownKeyMessage,
 ): Omit<Fault, 'line'> {
   const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
   if (issue?.code !== 'unrecognized_keys') return { path: where, message: issue?.message ?? '' };
   const [key = ''] = issue.keys;
-  return { path: [...where, key], message: unknownKey(key, where) };
+  return { path: [...where, key], message: unknownKey(key, keysAt(schema, where)) };
+}
+
+/** Lists the keys that a schema has for the object at a path. */
+function keysAt(schema: unknown, where: TreePath): readonly string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return keysAt(schema.unwrap(), where);
+  if (schema instanceof z.ZodUnion)
+    return schema.options.flatMap((option) => keysAt(option, where));
+  const [step, ...rest] = where;
+  if (schema instanceof z.ZodObject)
+    return step === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[step], rest);
+  return schema instanceof z.ZodRecord ? keysAt(schema.valueType, rest) : [];
 }
 
 /** Finds the line of the deepest existing part of a path. */

@@ -116,6 +116,13 @@ export const badEntries: readonly BadEntry[] = [
     6,
     'did you mean "include"?',
   ],
+  [
+    'an unknown limit of a tool',
+    [command, '"tools": { "overrides": { "query": { "limits": { "perHour": 1 } } } }'],
+    'tools.overrides.query.limits.perHour',
+    6,
+    'write one of perMinute, perClientPerMinute',
+  ],
   ['a duplicate key', [command, '"args": []', '"args": ["x"]'], 'args', 7, 'keep one of the two'],
   [
     'a duplicate name in env',

@@ -121,7 +121,14 @@ export const harmlessMistakes: readonly BadText[] = [
     '{ "mcp": { "slots": {\n"both": 1 } } }',
     2,
     'mcp.slots.both',
-    'write { "local": 3',
+    'write one of local, remote',
+  ],
+  [
+    'an unknown limit',
+    '{ "mcp": { "limits": {\n"perHour": 1 } } }',
+    2,
+    'mcp.limits.perHour',
+    'write one of perMinute, perClientPerMinute',
   ],
   [
     'a quoted startup gate',

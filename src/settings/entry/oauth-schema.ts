@@ -79,4 +79,3 @@ export type OAuthEntry = z.infer<typeof oauthSchema>;
 export type OAuthValue = NonNullable<OAuthEntry['clientId']>;
 
 export const oauthKeys: readonly string[] = Object.keys(oauthSchema.shape);
-export const identityKeys: readonly string[] = Object.keys(identitySchema.shape);

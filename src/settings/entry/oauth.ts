@@ -9,15 +9,8 @@ import type { Grant } from '../../domain/authorization.ts';
 import { defined } from '../../domain/data/defined.ts';
 import type { OAuthSpec, SecretFile } from '../../domain/server-spec.ts';
 import { isLoopback, secureUrlFault } from '../../policies/secure-url.ts';
-import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
-import { firstOf, schemaFault, type TreePath } from '../settings-tree.ts';
-import {
-  identityKeys,
-  type OAuthEntry,
-  type OAuthValue,
-  oauthKeys,
-  oauthSchema,
-} from './oauth-schema.ts';
+import { firstOf, schemaFault } from '../settings-tree.ts';
+import { type OAuthEntry, type OAuthValue, oauthSchema } from './oauth-schema.ts';
 import { type BrokenRule, parseUrl } from './rules.ts';
 
 export type ParsedOAuth = { readonly oauth?: OAuthEntry | false } | { readonly fault: BrokenRule };
@@ -31,14 +24,7 @@ export function parseOAuth(given: unknown, isLiteral: boolean): ParsedOAuth {
     const broken = firstOf(rules, (rule) => rule(parsed.data, isLiteral));
     return broken === undefined ? { oauth: parsed.data } : { fault: placed(broken) };
   }
-  return {
-    fault: placed(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, keysAt(at)))),
-  };
-}
-
-function keysAt(where: TreePath): readonly string[] {
-  if (where.length === 0) return oauthKeys;
-  return where.length === 1 && where[0] === 'identity' ? identityKeys : ['command'];
+  return { fault: placed(schemaFault(oauthSchema, parsed.error)) };
 }
 
 function placed({ path: where, message }: BrokenRule): BrokenRule {

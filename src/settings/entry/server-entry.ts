@@ -20,7 +20,6 @@ import {
   type RemoteSpec,
   type ServerSpec,
   type TransportKind,
-  tlsKeys,
 } from '../../domain/server-spec.ts';
 import {
   type CallLimits,
@@ -35,7 +34,6 @@ import {
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
 import { mayDownload } from '../../policies/package-download.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
-import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
 import {
   chosenPolicy,
@@ -69,7 +67,6 @@ import {
   maxDescriptionLength,
   privilegedKeys,
   type ServerEntry,
-  serverEntryKeys,
   serverEntrySchema,
 } from './schema.ts';
 import { type EntryValues, entryValuesOf } from './values.ts';
@@ -144,9 +141,7 @@ export function parseServerEntry(
   if (fault !== undefined) return invalid(fault);
   const parsed = serverEntrySchema.safeParse(valueOf(member.node));
   if (!parsed.success) {
-    const known = (where: TreePath) =>
-      where.length === 0 ? serverEntryKeys : where[0] === 'tls' ? tlsKeys : toolKeys;
-    return invalid(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, known(at))));
+    return invalid(schemaFault(serverEntrySchema, parsed.error));
   }
   const entry = withProject(parsed.data, origin.projectRoot);
   const broken = brokenRuleOf(entry);
@@ -331,22 +326,6 @@ function remoteSpecOf(
   // The modern era excludes a server of 2024.
   return { type: 'http', ...address, ...(era === 'modern' ? {} : { fallback: 'sse' }) };
 }
-
-// Keys of an entry's `tools` and `limits` and of the objects in them.
-const toolKeys = [
-  'include',
-  'exclude',
-  'overrides',
-  'enabled',
-  'timeoutMs',
-  'limits',
-  'perMinute',
-  'perClientPerMinute',
-  'permissions',
-  'allow',
-  'ask',
-  'deny',
-] as const;
 
 // Most entries have neither; one object each saves memory, and time when they are compared.
 const allTools: ToolFilter = { include: ['*'], exclude: [] };
