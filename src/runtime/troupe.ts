@@ -590,7 +590,8 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    */
   stop(): Promise<void>;
   /**
-   * Does the same and reports how each server ended.
+   * Does the same with options, of which `graceMs` lets running calls finish first, and reports how
+   * each server ended.
    * @throws TroupeError `INVALID_ARGUMENTS` for wrong options.
    */
   stop(options: {
