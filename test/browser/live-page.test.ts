@@ -242,6 +242,35 @@ describe("the inspector's link", () => {
     await late.getByText('This page is not authorized').waitFor();
     await page.evaluate('window.answer()');
     await late.locator('[data-tile=db][data-state-of=ready]').waitFor();
+    // An answer while the new tab is being refused counts too.
+    await late.close();
+    const refused = await page.context().newPage();
+    let answered = false;
+    await refused.route('**/api/session', async (route) => {
+      const response = await route.fetch();
+      const status = response.status();
+      if (status === 401 && !answered) {
+        answered = true;
+        await page.evaluate('window.answer()');
+        await refused.waitForResponse(
+          (reply) => reply.url().endsWith('/api/picture') && reply.ok(),
+        );
+      }
+      await route.fulfill({ response });
+    });
+    const refusal = refused.waitForResponse(
+      (reply) => reply.url().endsWith('/api/session') && reply.status() === 401,
+    );
+    await refused.goto(`http://127.0.0.1:${inspector.port}/#/fleet`);
+    await refused.locator('[data-tile=db][data-state-of=ready]').waitFor();
+    expect(answered).toBe(true);
+    // The refusal arrives last, and takes nothing away: the tab can still be reloaded.
+    await (await refusal).finished();
+    await refused.evaluate(
+      'new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))',
+    );
+    await refused.reload();
+    await refused.locator('[data-tile=db][data-state-of=ready]').waitFor();
     // Another browser is let in by an address of its own, put into the tab that was refused.
     const visitor = await browser.newContext();
     onTestFinished(() => visitor.close());

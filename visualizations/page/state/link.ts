@@ -27,16 +27,21 @@ const patienceMs = 4_000;
 
 let leave: (() => void) | undefined;
 let lostAt: number | undefined;
+/** Counts the attempts to connect; only the last one may change anything. */
+let attempts = 0;
 
 /** Connects to the troupe, or reconnects when records are missing. */
 export async function connect(): Promise<void> {
   leave?.();
+  attempts += 1;
+  const attempt = attempts;
   try {
     await enter(() => void connect());
     const [session, picture] = await Promise.all([
       ask<InspectionSession>('api/session'),
       ask<InspectionPicture>('api/picture'),
     ]);
+    if (attempt !== attempts) return;
     const live = worldOf(picture);
     const isLive = session.mode === 'live';
     change({
@@ -55,7 +60,7 @@ export async function connect(): Promise<void> {
     else if (!isLive && current().route.at === undefined) openRecording();
     showMoment(current().route.at);
   } catch (error) {
-    lose(error);
+    if (attempt === attempts) lose(error);
   }
 }
 
