@@ -318,7 +318,7 @@ export class ClientRequests {
     return this.#gateway.sessionless.of(this.#user, envelope?.[CLIENT_INFO_META_KEY]);
   }
 
-  /** The name by which the client introduced itself; anybody can send any name. */
+  /** The name by which the client introduced itself; a client can send any name. */
   #nameIn(envelope: Readonly<Record<string, unknown>> | undefined): string {
     const info = envelope?.[CLIENT_INFO_META_KEY] ?? this.#server.getClientVersion();
     const name = isRecord(info) ? info['name'] : undefined;

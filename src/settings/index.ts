@@ -42,6 +42,7 @@ export type {
   TlsRules,
 } from '../domain/server-spec.ts';
 export type {
+  CallLimits,
   ReportedFile,
   ReportedProblem,
   SourceRef,

@@ -183,9 +183,11 @@ export class CallDispatcher {
     const limits = settings?.callLimits;
     if (limits === undefined && desired?.limits === undefined && !hasToolLimits(desired)) return;
     const { client, clientName } = call.options;
-    // A user's name is proved by a token; a client calls itself what it likes.
-    const name = client?.user || (clientName ?? this.#ports.clientName ?? hostName);
-    this.#quotas.admit(call, { client: name, limits, desired }, now);
+    // A user's name is proved by a token; a client calls itself what it likes, even like a user.
+    const counted = client?.user
+      ? `user ${client.user}`
+      : `client ${clientName ?? this.#ports.clientName ?? hostName}`;
+    this.#quotas.admit(call, { client: counted, limits, desired }, now);
   }
 
   /** Sends a call now if nothing stands in its way; otherwise waits first. */

@@ -86,7 +86,7 @@ export class CallQuotas {
   }
 }
 
-/** Whom a call is counted for, and the limits in force. */
+/** The client that a call is counted for, unique among users and clients, and the limits in force. */
 export interface QuotaSubject {
   readonly client: string;
   readonly limits: Settings['callLimits'];

@@ -48,6 +48,7 @@ describe('a limit on calls', () => {
     expect((await answered(stage, { clientName: 'b' })).state).toBe('done');
     expect((await answered(stage, { clientName: 'c', client: user })).state).toBe('done');
     expect((await answered(stage, { clientName: 'd', client: user })).error).toMatchObject(refused);
+    expect((await answered(stage, { clientName: 'ada' })).state).toBe('done');
   });
 
   it('applies to one tool, even if the tool is found only once its server has started', async () => {
@@ -71,7 +72,9 @@ describe('a limit on calls', () => {
     };
     const stage = await stageOf({ settings });
     await answered(stage);
-    expect(call(stage, 'api')).toBeDefined();
+    const other = call(stage, 'api');
+    await stage.settle();
+    expect(other.error).toMatchObject(refused);
     await expect(stage.troupe.readResource('api', 'file:///a')).rejects.toMatchObject(refused);
   });
 
