@@ -34,11 +34,11 @@ export class LineReader {
   /** Bytes of the current line, whether kept or skipped. */
   #lineBytes = 0;
   #isFirst = true;
-  #isStopped = false;
+  /** `ended`: no more chunks follow, but kept ones may; `finished`: nothing more is read. */
+  #input: 'open' | 'ended' | 'finished' = 'open';
   #skipped: EnvelopeReader | undefined;
   /** Partly read chunks, in order, kept until reading may continue. */
   #held: Buffer[] = [];
-  #hasEnded = false;
 
   constructor(maxLineBytes: number, listeners: LineListeners) {
     this.#maxLineBytes = maxLineBytes;
@@ -66,7 +66,7 @@ export class LineReader {
       }
       this.#held.shift();
     }
-    if (this.#hasEnded) this.#finish();
+    if (this.#input === 'ended') this.#finish();
   }
 
   /**
@@ -74,19 +74,20 @@ export class LineReader {
    * others.
    */
   end(): void {
-    this.#hasEnded = true;
+    if (this.#input === 'finished') return;
+    this.#input = 'ended';
     if (!this.isHeld) this.#finish();
   }
 
   #finish(): void {
-    if (!this.#isStopped && this.#skipped === undefined && this.#lineBytes > 0) this.#emit();
-    this.#isStopped = true;
+    if (this.#skipped === undefined && this.#lineBytes > 0) this.#emit();
+    this.#input = 'finished';
   }
 
   /** Returns the part of the chunk that was left unread because enough had been read. */
   #read(chunk: Buffer): Buffer | undefined {
     let start = 0;
-    while (!this.#isStopped && start < chunk.length) {
+    while (this.#input !== 'finished' && start < chunk.length) {
       const end = chunk.indexOf(lineFeed, start);
       if (end === -1) {
         this.#take(chunk.subarray(start));
@@ -99,7 +100,7 @@ export class LineReader {
       start = end + 1;
       if (this.#listeners.isSpent?.() === true) break;
     }
-    return this.#isStopped || start >= chunk.length ? undefined : chunk.subarray(start);
+    return this.#input === 'finished' || start >= chunk.length ? undefined : chunk.subarray(start);
   }
 
   #take(part: Buffer): boolean {
@@ -128,7 +129,7 @@ export class LineReader {
   }
 
   #stop(): false {
-    this.#isStopped = true;
+    this.#input = 'finished';
     this.#parts = [];
     this.#skipped = undefined;
     this.#listeners.onTooLong();

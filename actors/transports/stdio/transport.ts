@@ -93,8 +93,8 @@ export class StdioTransport extends Connection implements LineListeners {
   /** Called when everything that arrived has been read; set while the end is awaited. */
   #onRead: (() => void) | undefined;
   #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
-  #isClosing = false;
-  #hasCrashed = false;
+  /** Why the process ends: it was requested to, or it exited before. */
+  #ending: 'requested' | 'crashed' | undefined;
   /** What broke the connection while the process was alive. */
   #breach: Pick<Seen, 'code' | 'message'> | undefined;
   #noiseCount = 0;
@@ -139,7 +139,7 @@ export class StdioTransport extends Connection implements LineListeners {
 
   #write(message: JSONRPCMessage): void {
     const stdin = this.#child?.stdin;
-    if (this.isOver || this.#isClosing || stdin === undefined || !stdin.writable)
+    if (this.isOver || stdin === undefined || !stdin.writable)
       throw new NotSentError('Not connected');
     if (stdin.writableLength > maxUnsentBytes)
       throw new NotSentError('The server does not read its input.');
@@ -161,7 +161,7 @@ export class StdioTransport extends Connection implements LineListeners {
     const lines = this.#stderr?.since(Number.NEGATIVE_INFINITY) ?? [];
     const explanation = explainingLine(lines, 'errorsOnly');
     return {
-      ...(!this.#hasCrashed && defined({ explanation })),
+      ...(this.#ending !== 'crashed' && defined({ explanation })),
       ...this.#leftBehind(),
       ...(noiseCount > 0 && { noiseCount }),
     };
@@ -169,14 +169,14 @@ export class StdioTransport extends Connection implements LineListeners {
 
   close(): Promise<void> {
     this.#flush();
-    this.#isClosing = true;
+    this.#ending ??= 'requested';
     this.#closed ??= this.#end();
     this.over();
     return this.#closed;
   }
 
   dispose(): void {
-    this.#isClosing = true;
+    this.#ending ??= 'requested';
     if (this.pid !== undefined) void this.#settle(killGroup(this.#group(this.pid)));
     this.#release();
     this.over();
@@ -186,7 +186,7 @@ export class StdioTransport extends Connection implements LineListeners {
     const tail = this.#stderr?.tail() ?? [];
     return {
       // A requested exit explains nothing.
-      ...(this.#hasCrashed && { ...this.#exit, ...this.#explanation() }),
+      ...(this.#ending === 'crashed' && { ...this.#exit, ...this.#explanation() }),
       ...(tail.length > 0 && { stderrTail: tail }),
     };
   }
@@ -212,7 +212,7 @@ export class StdioTransport extends Connection implements LineListeners {
     const found = this.#system.startOf(launch);
     // Awaited only where necessary: on other systems, the process boots before any other code runs.
     const { command, args, ...how } = found instanceof Promise ? await found : found;
-    if (this.#isClosing)
+    if (this.#ending !== undefined)
       throw new NotSentError('The session was closed before its process started.');
     assertSameProgram(launch);
     const child = spawn(command, args, {
@@ -354,9 +354,9 @@ export class StdioTransport extends Connection implements LineListeners {
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     this.#exit = { ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) };
     const { pid } = this;
-    if (this.#isClosing || pid === undefined) return;
+    if (this.#ending !== undefined || pid === undefined) return;
     // The server's children have lost their parent and may hold our pipes.
-    this.#hasCrashed = true;
+    this.#ending = 'crashed';
     this.stages.budget.drain();
     void this.#system.signal(this.#group(pid), 'SIGKILL', 'group');
     // May be called more than once; only the first loss counts.
@@ -385,7 +385,7 @@ export class StdioTransport extends Connection implements LineListeners {
    */
   #awaitDrain(turnsBefore: number, waitedMs: number, finish: () => void): void {
     const decide = (): void => {
-      if (this.isOver || this.#isClosing) return;
+      if (this.isOver) return;
       const goesOn = this.#reader?.isHeld === true || this.#turns !== turnsBefore;
       const totalMs = waitedMs + drainMs;
       if (goesOn && totalMs < longestDrainMs) this.#awaitDrain(this.#turns, totalMs, finish);
@@ -395,7 +395,7 @@ export class StdioTransport extends Connection implements LineListeners {
   }
 
   #awaitExit(message: string): void {
-    if (this.isOver || this.#isClosing || this.#exit !== undefined) return;
+    if (this.isOver || this.#exit !== undefined) return;
     // Without a process, the spawn error explains it.
     if (this.pid === undefined) return;
     this.setup.events.broke();
@@ -408,7 +408,7 @@ export class StdioTransport extends Connection implements LineListeners {
   }
 
   protected override lose(seen: Seen): void {
-    if (this.isOver || this.#isClosing) return;
+    if (this.isOver) return;
     const { code, message } = seen;
     if (code === 'BAD_RESPONSE') this.#breach = { code, message };
     super.lose({ ...seen, ...this.#leftBehind() });
@@ -418,10 +418,11 @@ export class StdioTransport extends Connection implements LineListeners {
     const child = this.#child;
     if (child?.pid !== undefined) {
       const { steps, scope } = this.setup.policy().close;
-      if (!this.#hasCrashed) await this.setup.kept?.ending();
+      const hasCrashed = this.#ending === 'crashed';
+      if (!hasCrashed) await this.setup.kept?.ending();
       const ended = endGroup({
         ...this.#group(child.pid),
-        hasCrashed: this.#hasCrashed,
+        hasCrashed,
         endInput: () => child.stdin.end(),
         steps,
         scope,
