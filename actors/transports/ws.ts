@@ -67,8 +67,7 @@ export class WsTransport extends Connection {
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;
   #sentWith: Readonly<Record<string, string>> = {};
-  #wasConnected = false;
-  #hasOpened = false;
+  #handshake: 'pending' | 'upgraded' | 'open' = 'pending';
   #error: Error | undefined;
   #retryAfterMs: number | undefined;
   #closed: Promise<void> | undefined;
@@ -90,7 +89,8 @@ export class WsTransport extends Connection {
       if (this.isOver) throw new NotSentError('Not connected');
       this.#sentWith = sentWith;
       const refusal = await this.#open(sentWith).catch((error: unknown) => {
-        throw new RequestFailedError(this.#endpoint.url, error, this.#wasConnected);
+        const wasConnected = this.#handshake !== 'pending';
+        throw new RequestFailedError(this.#endpoint.url, error, wasConnected);
       });
       if (refusal === undefined) return;
       const mayRepeat =
@@ -156,11 +156,11 @@ export class WsTransport extends Connection {
     let isRefused = false;
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
-        this.#hasOpened = true;
+        this.#handshake = 'open';
         resolve(undefined);
       });
       socket.once('upgrade', () => {
-        this.#wasConnected = true;
+        this.#handshake = 'upgraded';
       });
       socket.once('unexpected-response', (_request, response) => {
         const { statusCode: status = 0, headers } = response;
@@ -210,7 +210,7 @@ export class WsTransport extends Connection {
 
   #onClose(code: number, reason: string): void {
     // A failed handshake rejects `start` instead.
-    if (!this.#hasOpened) return this.over();
+    if (this.#handshake !== 'open') return this.over();
     const status = statusOfClose.get(code);
     const { authenticator } = this.setup;
     if (status === undefined || authenticator === undefined)
