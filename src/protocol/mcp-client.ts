@@ -111,8 +111,8 @@ export class Client {
   #facts: ServerFacts | undefined;
   readonly #pending = new Map<number, Pending>();
   #subscriptions: Map<string, Subscription> | undefined;
-  #isProbing = false;
-  #isClosed = false;
+  /** Only while it is open, requests of the server are answered and its notifications heard. */
+  #phase: 'open' | 'probing' | 'closed' = 'open';
 
   constructor(
     negotiation: Negotiation,
@@ -148,7 +148,7 @@ export class Client {
   }
 
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#phase === 'closed';
   }
 
   /** Opens the connection and finishes the handshake; with a known era, without a probe. */
@@ -162,10 +162,10 @@ export class Client {
     }
     let discovered: ServerFacts | 'old' | 'unclear';
     try {
-      this.#isProbing = true;
+      this.#enterPhase('probing');
       await transport.start();
       discovered = await this.#probe(negotiation);
-      this.#isProbing = false;
+      this.#enterPhase('open');
     } catch (error) {
       await transport.close().catch(() => {});
       throw error;
@@ -283,9 +283,14 @@ export class Client {
     }
   }
 
+  /** Begins or ends a probe; a closed client stays closed. */
+  #enterPhase(phase: 'open' | 'probing'): void {
+    if (!this.isClosed) this.#phase = phase;
+  }
+
   /** Returns what a modern server says of itself; undefined for any other. */
   async #probeAgain(negotiation: Probing): Promise<ServerFacts | undefined> {
-    this.#isProbing = true;
+    this.#enterPhase('probing');
     try {
       const found = await this.#probe(negotiation);
       return typeof found === 'string' ? undefined : found;
@@ -293,7 +298,7 @@ export class Client {
       // The first refusal says more.
       return undefined;
     } finally {
-      this.#isProbing = false;
+      this.#enterPhase('open');
     }
   }
 
@@ -303,7 +308,7 @@ export class Client {
     const outcome = await this.#exchange(methods.discover.name, {}, { within }, 'probe').then(
       (result): ProbeOutcome => ({ kind: 'result', result }),
       (error: unknown): ProbeOutcome => {
-        if (this.#isClosed) return { kind: 'closed' };
+        if (this.isClosed) return { kind: 'closed' };
         const isLate = error instanceof ProtocolFault && error.code === 'REQUEST_TIMEOUT';
         return isLate ? { kind: 'silent' } : { kind: 'failed', error };
       },
@@ -386,7 +391,7 @@ export class Client {
   }
 
   async #send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
-    if (this.#isClosed || this.#transport === undefined)
+    if (this.isClosed || this.#transport === undefined)
       throw new ProtocolFault('NOT_CONNECTED', 'Not connected');
     await this.#transport.send(message, options);
   }
@@ -419,14 +424,14 @@ export class Client {
 
   /** Replies to a request that is not a question. Modern servers have no requests. */
   #reply({ id, method }: Request): void {
-    if (this.#isProbing || this.getProtocolEra() === 'modern') return;
+    if (this.#phase !== 'open' || this.getProtocolEra() === 'modern') return;
     const reply = method === methods.ping.name ? { result: {} } : { error: unknownMethod };
     // A connection that cannot send reports that elsewhere.
     this.#send({ jsonrpc: '2.0', id, ...reply } as JSONRPCMessage).catch(() => {});
   }
 
   #hear(method: string, params: Fields): void {
-    if (this.#isProbing) return;
+    if (this.#phase !== 'open') return;
     const list = changedLists.get(method);
     if (list !== undefined) return this.#onNews({ about: list });
     switch (method) {
@@ -451,8 +456,8 @@ export class Client {
   }
 
   #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.isClosed) return;
+    this.#phase = 'closed';
     const subscriptions = [...(this.#subscriptions?.values() ?? [])];
     // An error's stack trace costs more than the rest of a close.
     if (subscriptions.length + this.#pending.size === 0) return;

@@ -229,8 +229,8 @@ const maxWordBytes = 128;
  */
 export class EnvelopeReader {
   #depth = 0;
-  #isInString = false;
-  #isEscaped = false;
+  /** Where the next byte stands; `escaped`: in a string, after a backslash. */
+  #place: 'outside' | 'string' | 'escaped' = 'outside';
   /** Bytes of the current name or plain value on the outer level. */
   #word: number[] = [];
   #name: string | undefined;
@@ -240,13 +240,13 @@ export class EnvelopeReader {
   push(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length) {
-      if (this.#isInString) {
+      if (this.#place !== 'outside') {
         at = this.#readString(bytes, at);
         continue;
       }
       const byte = bytes[at] as number;
       if (byte === quote) {
-        this.#isInString = true;
+        this.#place = 'string';
         this.#keep(byte);
       } else this.#readStructure(byte);
       at += 1;
@@ -277,9 +277,9 @@ export class EnvelopeReader {
   /** Reads inside a string; returns the next position. */
   #readString(bytes: Buffer, at: number): number {
     const byte = bytes[at] as number;
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (byte === backslash) this.#isEscaped = true;
-    else if (byte === quote) this.#isInString = false;
+    if (this.#place === 'escaped') this.#place = 'string';
+    else if (byte === backslash) this.#place = 'escaped';
+    else if (byte === quote) this.#place = 'outside';
     else if (this.#depth > 1) return nextMark(bytes, at);
     this.#keep(byte);
     return at + 1;

@@ -41,9 +41,8 @@ export class JournalWriter {
   #bytes = 0;
   /** The next record to write. */
   #next: number;
-  #isOver = false;
   #work: Promise<void> = Promise.resolve();
-  #isAtWork = false;
+  #state: 'idle' | 'writing' | 'over' = 'idle';
 
   /** Starts at once with the current state. */
   constructor(source: InspectionSource, options: JournalOptions) {
@@ -60,17 +59,17 @@ export class JournalWriter {
     await this.#work;
     this.#wake();
     await this.#work;
+    this.#state = 'over';
     await this.#handle?.close().catch(() => undefined);
     this.#handle = undefined;
-    this.#isOver = true;
   }
 
   #wake(): void {
-    if (this.#isOver || this.#isAtWork) return;
-    this.#isAtWork = true;
+    if (this.#state !== 'idle') return;
+    this.#state = 'writing';
     this.#work = this.#write().then(
       () => {
-        this.#isAtWork = false;
+        this.#state = 'idle';
       },
       (reason: unknown) => this.#end(reason),
     );
@@ -115,8 +114,7 @@ export class JournalWriter {
   }
 
   #end(reason: unknown): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    this.#state = 'over';
     this.#unfollow();
     void this.#handle?.close().catch(() => undefined);
     this.#options.report(

@@ -6,6 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { codeLines, folderOf } from '../../scripts/code-lines.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+// Each is a state without a name; two in one class may be a state that nothing draws.
+const mostFlags = 40;
 // A reader cannot take in more at a glance.
 const mostFiles = 25;
 const mostLongFiles = 24;
@@ -58,6 +60,16 @@ describe('the repository', () => {
     expect(chain.slice(28)).toEqual([]);
   });
 
+  it('keeps at most 40 booleans as mutable fields of classes', () => {
+    const flags = productFiles().flatMap((place) =>
+      flagsIn(ts.createSourceFile(place, text(place), ts.ScriptTarget.Latest)).map(
+        (name) => `${place}: ${name}`,
+      ),
+    );
+    expect(flags).toContain('actors/processes/guardian.ts: #isOver');
+    expect(flags.slice(mostFlags)).toEqual([]);
+  });
+
   it('has at most 14 classes of errors, each with a name of its own', () => {
     const classes = productFiles()
       .flatMap((place) => [...text(place).matchAll(/\bclass (\w+) extends (\w+)/gu)])
@@ -77,6 +89,19 @@ function productFiles(): readonly string[] {
   return places.flatMap(({ folder, files }) =>
     files.filter((name) => /\.tsx?$/u.test(name)).map((name) => path.posix.join(folder, name)),
   );
+}
+
+/** The fields of a file's classes that are named like booleans and can change. */
+function flagsIn(source: ts.SourceFile): readonly string[] {
+  const members = source.statements.flatMap((statement) =>
+    ts.isClassDeclaration(statement) ? statement.members : [],
+  );
+  return members.flatMap((member) => {
+    if (!ts.isPropertyDeclaration(member)) return [];
+    const name = member.name.getText(source);
+    const isFixed = member.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ReadonlyKeyword);
+    return /^#?(?:is|has|was|may)[A-Z]/u.test(name) && isFixed !== true ? [name] : [];
+  });
 }
 
 /** The files that a file imports when it is loaded or for its types, without packages. */

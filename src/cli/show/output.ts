@@ -35,8 +35,8 @@ export class Output {
   readonly #outbox = new Outbox();
   /** Lines that a slow reader missed, by stream. */
   readonly #missed = new Map<TerminalStream, number>();
-  #hasDocument = false;
-  #hasProgress = false;
+  /** With `--json` at most one document, without it at most one line of progress. */
+  #shown: 'nothing' | 'progress' | 'document' = 'nothing';
 
   constructor(host: Pick<CliHost, 'stdout' | 'stderr' | 'env'>, json: boolean) {
     const { stdout, stderr, env } = host;
@@ -78,8 +78,8 @@ export class Output {
 
   /** Prints the document of `--json`; nothing without it. */
   document(value: unknown): void {
-    if (!this.json || this.#hasDocument) return;
-    this.#hasDocument = true;
+    if (!this.json || this.#shown === 'document') return;
+    this.#shown = 'document';
     this.#write(this.#host.stdout, `${jsonText(value, 2)}\n`);
   }
 
@@ -93,12 +93,12 @@ export class Output {
    * removes it.
    */
   progress(text: string | undefined): void {
-    if (!this.showsProgress || (text === undefined && !this.#hasProgress)) return;
+    if (!this.showsProgress || (text === undefined && this.#shown !== 'progress')) return;
     const { stderr } = this.#host;
     // Leave one column free: a full line may wrap in some terminals.
     const line = text === undefined ? '' : cutTo(text, widthOf(stderr) - 1);
     stderr.write(`\r${line}${eraseRestOfLine}`);
-    this.#hasProgress = text !== undefined;
+    this.#shown = text === undefined ? 'nothing' : 'progress';
   }
 
   /** Prints a note to stderr; a slow reader misses some. */

@@ -80,8 +80,8 @@ export class StatusBoard {
   /** The root's context at its last report. */
   #seen: Pick<RootContext, 'live' | 'settings'> = { live: GroupedMap.of(), settings: null };
   #lists: RefusingLists = { hostAllowed: null };
-  #isEnding = false;
-  #isClosed = false;
+  /** `ending`: servers that end are shown as stopped; `closed`: all are, and nothing changes any more. */
+  #life: 'open' | 'ending' | 'closed' = 'open';
 
   constructor(ports: StatusBoardPorts) {
     this.#ports = ports;
@@ -94,9 +94,8 @@ export class StatusBoard {
     });
   }
 
-  /** Whether every server is shown as stopped, and nothing will change any more. */
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#life === 'closed';
   }
 
   /** Returns the views of the servers whose lists are shown: of thousands, usually few. */
@@ -164,19 +163,20 @@ export class StatusBoard {
 
   /** Shows every server as stopped, and notifies every watcher for the last time. */
   close(): void {
-    this.#isEnding = true;
+    this.#life = 'ending';
     for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
     for (const name of [...this.#views.keys()]) this.#forget(name);
     for (const name of [...this.#reported.keys()]) this.#report(name);
     this.#ports.onToolsMayDiffer();
-    this.#isClosed = true;
+    this.#life = 'closed';
     for (const change of this.#changes.eventNames()) this.#changes.emit(change);
   }
 
   #followRoot({ value, context }: RootSnapshot): void {
     const { live, settings, hostAllowed } = context;
     const before = this.#seen;
-    this.#isEnding ||= value === 'stopping' || value === 'stopped';
+    if (this.#life === 'open' && (value === 'stopping' || value === 'stopped'))
+      this.#life = 'ending';
     const mayRefuse = settings !== before.settings || hostAllowed !== this.#lists.hostAllowed;
     if (live === before.live && !mayRefuse) return;
     this.#seen = context;
@@ -225,7 +225,7 @@ export class StatusBoard {
         const { live } = this.#ports.root.getSnapshot().context;
         // The root has just changed this server, and reports its step once all orders are obeyed.
         if (live.get(name) !== this.#seen.live.get(name)) return;
-        if (!this.#isEnding || snapshot.status !== 'done') this.refresh(name);
+        if (this.#life === 'open' || snapshot.status !== 'done') this.refresh(name);
         // In the same turn, the root forgets it, and it is reported as stopped.
         else if (live.get(name)?.actorId === actorId) this.#ports.onSnapshot(name, ref, snapshot);
       },
@@ -326,7 +326,7 @@ export class StatusBoard {
   #restingStatus(desired: DesiredServer): ServerStatus {
     const nowMs = this.#ports.clock.wallNow();
     const lostAtMs = this.#restingSinceMs.get(desired.name);
-    return restingStatus(desired, { isEnding: this.#isEnding, lostAtMs, nowMs });
+    return restingStatus(desired, { isEnding: this.#life !== 'open', lostAtMs, nowMs });
   }
 }
 
