@@ -21,7 +21,8 @@ import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
 import { launchAsApproved } from '../values/executable-path.ts';
 import { assertFolderFiles } from '../values/folder-files.ts';
-import { assertFolder, explainSpawn, type Resolved, SettingError } from '../values/target.ts';
+import { SettingError } from '../values/setting-error.ts';
+import { assertFolder, explainSpawn, type Resolved } from '../values/target.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question-reading.ts';
 import {
   chooseEra,

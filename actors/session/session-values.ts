@@ -11,13 +11,13 @@ import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { nameNotApproved } from '../values/env-file.ts';
 import { assertFolderFiles } from '../values/folder-files.ts';
 import { createFreshHeaders } from '../values/fresh-headers.ts';
+import { SettingError } from '../values/setting-error.ts';
 import { hasHeaderReferences, headersOnly, logInOnly } from '../values/source.ts';
 import {
   type HttpEndpoint,
   noValues,
   type Resolved,
   resolveSpec,
-  SettingError,
   type SpecValues,
 } from '../values/target.ts';
 import type { SessionPorts, SessionTarget } from './ports.ts';

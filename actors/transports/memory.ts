@@ -18,7 +18,7 @@ import {
   tooManyBytes,
 } from '../../src/protocol/messages.ts';
 import { withinTime } from '../host/time-limit.ts';
-import { SettingError } from '../values/target.ts';
+import { SettingError } from '../values/setting-error.ts';
 import { Connection, type ConnectionSetup, maxMessageBytes } from './connection/connection.ts';
 
 // The host's own code closes the server; the session waits no longer than this.

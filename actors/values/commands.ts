@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { defined } from '../../src/domain/data/defined.ts';
 import { printableLine } from '../../src/domain/data/printable.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import { type BriefAnswer, runBriefly } from '../processes/run-briefly.ts';
@@ -38,7 +39,8 @@ export function createValueCommands({
     const { signal } = closing;
     const kept = signal.aborted ? undefined : processes?.expect('values');
     // The program gets the whole environment, as if the user ran it by hand.
-    const launch = { command, args, env: { ...textsOf(env), ...added }, cwd };
+    const own = defined(env) as Record<string, string>;
+    const launch = { command, args, env: { ...own, ...added }, cwd };
     return judge(await runBriefly(launch, { clock, signal, limitMs: commandMs, kept }).answer);
   }
 
@@ -82,10 +84,4 @@ function judge(answer: BriefAnswer): CommandAnswer {
   const value = answer.out.replace(/(?:\r?\n)+$/u, '');
   if (value === '') return { failure: 'printed nothing; run it by hand to see why' };
   return { value };
-}
-
-function textsOf(env: Variables): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined),
-  );
 }

@@ -60,8 +60,7 @@ export async function envFileNamesOf(
 ): Promise<readonly string[] | undefined> {
   const rule = values?.envFile;
   if (rule === undefined) return undefined;
-  const place =
-    values?.literal === true ? { value: rule.path } : expandVariables(rule.path, variables);
+  const place = expandVariables(rule.path, variables, { literal: values?.literal });
   if (!('value' in place)) return undefined;
   const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot, variables);
   return 'env' in reading ? Object.keys(reading.env).sort() : undefined;

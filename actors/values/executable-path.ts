@@ -12,7 +12,8 @@ import { looksSecret } from '../../src/policies/text/redact.ts';
 import { isWithin, pathWithin } from '../files/path-within.ts';
 import { environmentOf } from '../processes/environment.ts';
 import type { StdioLaunch } from '../processes/system.ts';
-import { resolveSpec, SettingError } from './target.ts';
+import { SettingError } from './setting-error.ts';
+import { resolveSpec } from './target.ts';
 
 export interface Executable {
   /** Absolute path at which the command was found. */

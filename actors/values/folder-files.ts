@@ -194,8 +194,8 @@ interface Line {
 
 function lineOf({ command, args, cwd, env, values }: StdioSpec, variables: Variables): Line {
   const expanded = (text: string): string => {
-    const expansion = values?.literal === true ? undefined : expandVariables(text, variables);
-    return expansion !== undefined && 'value' in expansion ? expansion.value : text;
+    const expansion = expandVariables(text, variables, { literal: values?.literal });
+    return 'value' in expansion ? expansion.value : text;
   };
   const own = Object.entries(env).map(([name, text]) => [name, expanded(text)] as const);
   return {

@@ -30,14 +30,15 @@ import {
   type Variables,
 } from '../../src/policies/expand-variables.ts';
 import { oauthTexts } from '../../src/policies/log-in-texts.ts';
+import { readTextFile } from '../files/text-file.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';
 import { type HostHeaders, headersInText, headersOfHost, serverVariables } from './headers.ts';
 import { createInputs, type InputEvents } from './inputs.ts';
 import { createKeychain, type KeyringPackage } from './keychain.ts';
-import { readSecretFiles } from './secret-files.ts';
-import { noValues, SettingError, type SpecValues, unexpandable, withHeaders } from './target.ts';
+import { SettingError, unexpandable } from './setting-error.ts';
+import { noValues, type SpecValues, withHeaders } from './target.ts';
 
 export interface ValuePorts {
   readonly clock: Clock;
@@ -193,16 +194,24 @@ async function readVariables(
 ): Promise<SpecValues['fileEnv']> {
   const rule = spec.values?.envFile;
   if (rule === undefined) return {};
-  const place =
-    spec.values?.literal === true
-      ? { value: rule.path }
-      : expandVariables(rule.path, env, { found: references });
-  if (!('value' in place)) throw unexpandable(place, 'envFile');
-  const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot, env);
+  const place = expanded(spec, ['envFile', rule.path], env, references);
+  const reading = await readEnvFile({ ...rule, path: place }, projectRoot, env);
   if ('env' in reading) return reading.env;
   // As written: the value of a reference in it may be a secret.
   const file = printableLine(rule.path, maxShownLength);
   throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
+}
+
+/** @throws SettingError that names the key */
+function expanded(
+  { values }: SearchedSpec,
+  [key, text]: readonly [key: string, text: string],
+  env: Variables,
+  found: FoundValues,
+): string {
+  const expansion = expandVariables(text, env, { found, literal: values?.literal });
+  if ('value' in expansion) return expansion.value;
+  throw unexpandable(expansion, key);
 }
 
 function missingInput(id: string, canBeGiven: boolean): Missing {
@@ -256,12 +265,7 @@ async function findHeaders(
   const command = spec.values?.commands?.find(({ key }) => key === 'headersCommand');
   const { env, hostHeaders, commands } = ports;
   if (spec.type === 'stdio' || (command === undefined && hostHeaders === undefined)) return {};
-  const isLiteral = spec.values?.literal === true;
-  const place = isLiteral
-    ? { value: spec.url }
-    : expandVariables(spec.url, env, { found: references });
-  if (!('value' in place)) throw unexpandable(place, 'url');
-  const about = { server, url: place.value };
+  const about = { server, url: expanded(spec, ['url', spec.url], env, references) };
   const ofProgram =
     command === undefined
       ? {}
@@ -323,4 +327,30 @@ function localTexts({ command, args, cwd, values }: StdioSpec) {
 
 function named(group: string, texts: Readonly<Record<string, string>>) {
   return Object.entries(texts).map(([name, text]) => [`${group}.${name}`, text] as const);
+}
+
+// A key of 16,384 bits in PEM has 13 KB; a token is shorter.
+const maxBytes = 64 * 1024;
+
+/**
+ * Reads the files with a client's key or a workload's token. Tokens are rotated, so no text is kept.
+ * @throws SettingError that names the file as written
+ */
+async function readSecretFiles(
+  spec: SearchedSpec,
+  env: Variables,
+  found: FoundValues,
+): Promise<ReadonlyMap<string, string>> {
+  if (spec.type === 'stdio' || !spec.oauth) return new Map();
+  const { keyFile, assertionFile } = spec.oauth;
+  const files = Object.entries({ 'oauth.keyFile': keyFile, 'oauth.assertionFile': assertionFile });
+  const texts = files.map(async ([key, file]) => {
+    if (file === undefined) return [];
+    const rule = { key, within: file.within, maxBytes, content: 'the value' };
+    const reading = await readTextFile(expanded(spec, [key, file.path], env, found), rule);
+    if ('text' in reading) return [[key, reading.text] as const];
+    const shown = printableLine(file.path, maxShownLength);
+    throw new SettingError(`The file "${shown}", which "${key}" names, ${reading.failure}.`);
+  });
+  return new Map((await Promise.all(texts)).flat());
 }

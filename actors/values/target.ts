@@ -26,8 +26,6 @@ import type { StdioLaunch } from '../processes/system.ts';
 import { type ResolvedOAuth, resolveOAuth } from './oauth.ts';
 import { SettingError, unexpandable } from './setting-error.ts';
 
-export { SettingError, unexpandable } from './setting-error.ts';
-
 export interface HttpEndpoint {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -131,12 +129,10 @@ export function resolveSpec(
     ...Object.values(values.headers),
     ...values.files.values(),
   ];
-  const rules = { found: values.references, keepMissing: onMissing !== undefined };
-  const isLiteral = spec.values?.literal === true;
+  const { literal } = spec.values ?? {};
+  const rules = { found: values.references, keepMissing: onMissing !== undefined, literal };
   const expand = (key: string, text: string): string => {
-    const expansion = isLiteral
-      ? { value: text, used: [] }
-      : expandVariables(text, variables, rules);
+    const expansion = expandVariables(text, variables, rules);
     if (!('value' in expansion)) throw unexpandable(expansion, key);
     for (const name of expansion.kept ?? []) onMissing?.(name, key);
     secrets.push(...expansion.used, ...secretsInText(expansion.value));

@@ -28,6 +28,8 @@ export interface ExpansionRules {
   readonly found?: FoundValues;
   /** A reference to a variable that is missing stays as it is written. Default: it is an error. */
   readonly keepMissing?: boolean;
+  /** The text has no references. Default: false. */
+  readonly literal?: boolean | undefined;
 }
 
 export type Expansion =
@@ -87,8 +89,9 @@ export function referenceKey(
 export function expandVariables(
   text: string,
   variables: Variables,
-  { found = noValues, keepMissing = false }: ExpansionRules = {},
+  { found = noValues, keepMissing = false, literal = false }: ExpansionRules = {},
 ): Expansion {
+  if (literal) return { value: text, used: [] };
   const used: string[] = [];
   const kept: string[] = [];
   let fault: Exclude<Expansion, { value: string }> | undefined;

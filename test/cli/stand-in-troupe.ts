@@ -11,7 +11,7 @@ import type { ServerLogLine } from '../../src/domain/server-log.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import { countSessions } from '../../src/runtime/status/session-count.ts';
+import { countSessions } from '../../src/runtime/assembly/assemble-troupe.ts';
 import type { CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
 
 export interface StandIn extends Troupe {

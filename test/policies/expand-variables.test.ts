@@ -33,6 +33,11 @@ describe('variable expansion', () => {
     expect(expandVariables('${UNSET}', variables)).toEqual({ missing: 'UNSET' });
   });
 
+  it('leaves a literal text as it is written', () => {
+    const text = '${HOME} ${UNSET}';
+    expect(expandVariables(text, variables, { literal: true })).toEqual({ value: text, used: [] });
+  });
+
   it('ignores properties of object prototypes', () => {
     expect(expandVariables('${constructor}', {})).toEqual({ missing: 'constructor' });
   });

@@ -9,7 +9,7 @@ import type { FailureCause } from '../../../src/domain/failure.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { badResponse, resultTooLarge, streamLost } from '../../../src/protocol/messages.ts';
 import { type RpcErrorBody, rpcErrorIn } from '../../../src/protocol/rpc-codes.ts';
-import { SettingError } from '../../values/target.ts';
+import { SettingError } from '../../values/setting-error.ts';
 import type { Seen } from './connection.ts';
 
 // A deeper chain of causes is a loop.

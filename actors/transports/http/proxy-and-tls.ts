@@ -14,7 +14,8 @@ import { givenVariable } from '../../../src/policies/proxy-variables.ts';
 import { isPem } from '../../../src/policies/text/pem.ts';
 import { isWithin } from '../../files/path-within.ts';
 import { readTextFile } from '../../files/text-file.ts';
-import { type HttpEndpoint, type ReachSettings, SettingError } from '../../values/target.ts';
+import { SettingError } from '../../values/setting-error.ts';
+import { type HttpEndpoint, type ReachSettings } from '../../values/target.ts';
 import { environmentProxy } from './environment-proxy.ts';
 import { type Proxy, parseProxy } from './proxy.ts';
 

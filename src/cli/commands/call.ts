@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { defined } from '../../domain/data/defined.ts';
+import type { Question, QuestionHandler } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
-import { answerHere } from '../ask/answer-here.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
+import type { ControlClient } from '../control/control-client.ts';
 import type { ControlArgs } from '../control/schemas.ts';
 import { checkName } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
@@ -145,4 +147,47 @@ async function readAll(stream: Readable): Promise<string> {
     chunks.push(part);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/**
+ * Handles the questions about a call that runs in the running troupe: at this terminal, or else in another
+ * one, with a command that is printed. The call goes on waiting. Another client may answer first.
+ * @returns the id to send with the call
+ */
+function answerHere(
+  session: CliSession,
+  client: ControlClient,
+  server: string,
+  open: (address: string) => Promise<boolean>,
+): string {
+  let prompt: QuestionHandler | undefined;
+  const requestId = randomUUID();
+  const asking = new Map<string, AbortController>();
+  const answer = async (question: Question): Promise<void> => {
+    // Loaded with the first question: most calls have none.
+    const { createQuestionPrompt, noteQuestion } = await import('../ask/question-prompt.ts');
+    prompt ??= createQuestionPrompt(session, open);
+    if (prompt === undefined || question.kind === 'sampling')
+      return noteQuestion(session, question);
+    const controller = new AbortController();
+    const { id } = question;
+    asking.set(id, controller);
+    const given = await prompt(question, { signal: controller.signal });
+    asking.delete(id);
+    if (given === undefined || controller.signal.aborted) return;
+    const content = 'content' in given ? given.content : undefined;
+    await client.request('answer', defined({ id, action: given.action, content }));
+  };
+  // A question that names no call may be about this one.
+  const isMine = ({ requestId: of, tool, ...question }: Question): boolean =>
+    of === undefined ? tool === undefined && question.server === server : of === requestId;
+  const follow = client.follow(['question.asked', 'question.settled'], (event) => {
+    if (event.type === 'question.settled') asking.get(event.id)?.abort();
+    if (event.type !== 'question.asked' || !isMine(event.question)) return;
+    // It fails when another client has answered meanwhile or the call is over.
+    answer(event.question).catch(() => undefined);
+  });
+  // The call itself reports that the troupe ended.
+  follow.catch(() => undefined);
+  return requestId;
 }

@@ -3,7 +3,10 @@ import type { FormValue, Question, QuestionAnswer } from '../../domain/question.
 import { argumentsError, usageError } from '../../domain/user-errors.ts';
 import { answerHint, questionLines } from '../ask/question-prompt.ts';
 import type { CommandDefinition } from '../command.ts';
-import { allQuestions, withAsking } from '../control/call-sockets.ts';
+import { type ControlClient, connectControl } from '../control/control-client.ts';
+import { findRunning, withRunning } from '../control/running-troupe.ts';
+import { callPids, callSocketPath } from '../control/socket-path.ts';
+import type { Launch } from '../launch.ts';
 import { argumentsFromWords } from '../tool-arguments.ts';
 
 /** `questions`: lists the open questions of servers. */
@@ -76,4 +79,54 @@ function answerFrom(
       `a model's message cannot be given here; run troupe answer ${question.id} decline`,
     );
   return { action };
+}
+
+/**
+ * Returns all open questions. A single call's questions have its pid before their id.
+ * @throws TroupeError `NOT_RUNNING` when there is neither a running troupe nor a question
+ */
+async function allQuestions(launch: Launch): Promise<readonly Question[]> {
+  const ofCalls = (await Promise.all(callPids(launch).map((pid) => ofCall(launch, pid)))).flat();
+  const running = ofCalls.length === 0 ? undefined : await findRunning(launch);
+  running?.client.close();
+  if (ofCalls.length > 0 && running === undefined) return ofCalls;
+  const { questions } = await withRunning(launch, (client) => client.request('questions', {}));
+  return [...questions, ...ofCalls];
+}
+
+async function ofCall(launch: Launch, pid: number): Promise<readonly Question[]> {
+  const client = await connectControl(callSocketPath(launch, pid));
+  try {
+    const { questions = [] } = (await client?.request('questions', {})) ?? {};
+    return questions.map((question) => ({ ...question, id: `${pid}.${question.id}` }));
+  } catch {
+    // The call ended meanwhile, and its questions with it.
+    return [];
+  } finally {
+    client?.close();
+  }
+}
+
+/**
+ * Connects to the troupe that asks a question, by the id that `troupe questions` shows.
+ * @throws TroupeError `INVALID_ARGUMENTS` for a call that no longer waits, or as `withRunning`
+ */
+async function withAsking<Result>(
+  launch: Launch,
+  id: string,
+  use: (client: ControlClient, ownId: string) => Promise<Result>,
+): Promise<Result> {
+  const [, pid, ownId] = /^(\d{1,7})\.(q\d+)$/u.exec(id) ?? [];
+  if (pid === undefined || ownId === undefined)
+    return withRunning(launch, (client) => use(client, id));
+  const client = await connectControl(callSocketPath(launch, Number(pid)));
+  if (client === undefined)
+    throw argumentsError(
+      `no call with the pid ${pid} waits for an answer here; see troupe questions, or add the call's --project and --state-dir`,
+    );
+  try {
+    return await use(client, ownId);
+  } finally {
+    client.close();
+  }
 }

@@ -1,20 +1,24 @@
 /** Runs a command with a troupe of this process, which lives only as long as the command. */
 
 import { printableLine } from '../../domain/data/printable.ts';
+import type { QuestionHandler } from '../../domain/question.ts';
 import { dockerGatewayKey } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
-import { createCallQuestions } from '../ask/call-questions.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
+import { createQuestionPrompt, noteQuestion, type OpenAddress } from '../ask/question-prompt.ts';
 import type { CliSession } from '../command.ts';
 import { controlHandler } from '../control/commands.ts';
 import type { ControlClient } from '../control/control-client.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
+import type { ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
+import { callSocketPath } from '../control/socket-path.ts';
 import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import type { Launch } from '../launch.ts';
 import { showStartProgress } from '../show/start-progress.ts';
@@ -108,4 +112,49 @@ async function waitForDocker(troupe: Troupe, server: string, signal: AbortSignal
   if (steps.every((step) => step.server !== server || step.step === 'keep')) return;
   const bounds = { clock: realClock, deadlineAt: realClock.now() + passMs, signal };
   await waitOnce(bounds, (wake) => troupe.on('reconciled', wake));
+}
+
+/**
+ * Handles the questions about a call of a troupe in this process. Without a terminal, it opens a socket for
+ * `troupe answer` with the first question, and the call goes on waiting.
+ */
+function createCallQuestions(
+  session: CliSession,
+  troupe: () => Troupe,
+  open: OpenAddress,
+): { readonly onQuestion: QuestionHandler; close(): void } {
+  const prompt = createQuestionPrompt(session, open);
+  if (prompt !== undefined) return { onQuestion: prompt, close: () => undefined };
+  let opening: Promise<ControlServer> | undefined;
+  return {
+    async onQuestion(question) {
+      try {
+        opening ??= openSocket(session, troupe());
+        await opening;
+      } catch (error) {
+        const why = error instanceof TroupeError ? error.message : String(error);
+        session.output.note(`declined a question of ${question.server}: ${why}`);
+        return { action: 'decline' };
+      }
+      noteQuestion(session, { ...question, id: `${process.pid}.${question.id}` });
+      return undefined;
+    },
+    close() {
+      opening?.then(
+        (server) => server.close(),
+        () => undefined,
+      );
+    },
+  };
+}
+
+async function openSocket({ launch, host }: CliSession, troupe: Troupe): Promise<ControlServer> {
+  // Loaded late: it needs Zod, which no other call should wait for.
+  const { openControlServer } = await import('../control/server.ts');
+  const run = controlHandler(troupe, identityOf(launch, host.version));
+  return openControlServer(callSocketPath(launch, process.pid), (command, ...rest) => {
+    if (command === 'identify' || command === 'questions' || command === 'answer')
+      return run(command, ...rest);
+    throw usageError('this is a single call, which only takes answers; run troupe up for more');
+  });
 }

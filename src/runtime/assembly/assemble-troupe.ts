@@ -5,8 +5,10 @@ import type {
   MemoryUse,
   ServerStatus,
   ServerUsage,
+  SessionCount,
   TroupeSnapshot,
 } from '../../domain/host/status.ts';
+import type { TransportKind } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -25,7 +27,6 @@ import {
 import { explainedPlan } from '../previews/explained-plan.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { ServerView } from '../status/board.ts';
-import { countSessions } from '../status/session-count.ts';
 import { allStatuses, serverHandle, streamable } from '../status/streams.ts';
 import type { StopReport, Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
 import { isApprovalOrder } from '../user/approvals.ts';
@@ -245,4 +246,25 @@ function desiredNamed(server: string, { book, absentError }: Services): DesiredS
   const desired = serverNamed(book.settings, server);
   if (desired === undefined) throw absentError(server);
   return desired;
+}
+
+export function countSessions(
+  statuses: readonly Pick<ServerStatus, 'state' | 'transport' | 'pid'>[],
+): SessionCount {
+  const byTransport: Record<TransportKind, number> = {
+    stdio: 0,
+    http: 0,
+    sse: 0,
+    ws: 0,
+    memory: 0,
+  };
+  let total = 0;
+  let subprocessCount = 0;
+  for (const { state, transport, pid } of statuses) {
+    if (pid !== undefined) subprocessCount += 1;
+    if (state !== 'loadingTools' && !isUsable(state)) continue;
+    byTransport[transport] += 1;
+    total += 1;
+  }
+  return { total, byTransport, subprocessCount };
 }

@@ -10,9 +10,11 @@ import {
 } from '../../../actors/session/ports.ts';
 import { createSettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { TroupeInput } from '../../../machines/troupe/troupe.ts';
-import type { PluginSource } from '../../domain/host/event.ts';
+import { defined } from '../../domain/data/defined.ts';
+import type { PluginSource, TroupeEvents } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mergeSettings } from '../../settings/merge-settings.ts';
 import { CallDispatcher } from '../calls/dispatcher.ts';
@@ -35,7 +37,6 @@ import { ServerRecords } from '../server-records.ts';
 import { SessionRegistry } from '../session-registry.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import { type RootRef, StatusBoard } from '../status/board.ts';
-import { loginNeedOf } from '../status/login-need.ts';
 import { stepForInput } from '../status/next-step.ts';
 import { BudgetWatch, ProblemList } from '../status/problems.ts';
 import type { TroupeOptions } from '../troupe.ts';
@@ -193,4 +194,29 @@ function isLogInNew(
 ): boolean {
   if (state !== 'authRequired') return false;
   return before?.state !== 'authRequired' || before.generation !== generation;
+}
+
+/** @param asked - the scopes that the server's refusal named */
+function loginNeedOf(
+  server: string,
+  spec: ServerSpec | undefined,
+  asked: readonly string[] = [],
+): TroupeEvents['auth.needed'] {
+  const { url, account } = spec !== undefined && 'url' in spec ? spec : {};
+  return {
+    server,
+    ...defined({
+      url: url === undefined ? undefined : shownUrl(url),
+      scopes: asked.length === 0 ? undefined : asked,
+      // A value in it is for the session only.
+      account: account?.includes('${') === true ? undefined : account,
+    }),
+  };
+}
+
+/** The address as the settings write it. Queries and values of variables may be secret. */
+function shownUrl(text: string): string | undefined {
+  if (text.includes('${') || !URL.canParse(text)) return undefined;
+  const { protocol, host, pathname } = new URL(text);
+  return `${protocol}//${host}${pathname}`;
 }

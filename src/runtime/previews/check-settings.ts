@@ -156,7 +156,7 @@ async function unusableEnvFile(
   const values = spec.type === 'memory' ? undefined : spec.values;
   const rule = values?.envFile;
   if (rule === undefined) return [];
-  const place = values?.literal === true ? { value: rule.path } : expandVariables(rule.path, env);
+  const place = expandVariables(rule.path, env, { literal: values?.literal });
   if (!('value' in place)) return [];
   const reading = await readEnvFile({ ...rule, path: place.value }, projectRoot, env);
   if ('env' in reading) return [];

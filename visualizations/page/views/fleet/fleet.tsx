@@ -1,7 +1,9 @@
 /** All servers as tiles. Only visible tiles are drawn, so a thousand servers cost as much as thirty. */
 
+import { memo } from 'preact/compat';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { spoken } from '../../model/announcements.ts';
+import { causeOf } from '../../model/cause.ts';
 import {
   type FleetLayout,
   type FleetShape,
@@ -19,12 +21,12 @@ import { go } from '../../state/moments.ts';
 import { offReason, usePage } from '../../state/store.ts';
 import { type Usage, useUsage } from '../../state/use-usage.ts';
 import { Empty } from '../controls.tsx';
-import { StateMark } from '../marks.tsx';
+import { StateMark, StateName } from '../marks.tsx';
 import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
-import { ServerChip, ServerLine } from './compact.tsx';
+import { Sparkline } from './sparkline.tsx';
 import { ServerRow, TableHead } from './table.tsx';
-import { Tile, type TileProps } from './tile.tsx';
+import { Age, Countdown, Tile, type TileProps, tileAttributes, toolCount } from './tile.tsx';
 
 export function Fleet() {
   const revision = usePage((state) => state.revision);
@@ -66,7 +68,12 @@ function Servers(props: TileListProps) {
 // On both sides, in the style sheet.
 const scrollerPadding = 8;
 
-const shapes = { tile: Tile, line: ServerLine, chip: ServerChip, row: ServerRow } as const;
+const shapes = {
+  tile: Tile,
+  line: memo(ServerLine),
+  chip: memo(ServerChip),
+  row: ServerRow,
+} as const;
 
 interface TileListProps {
   readonly groups: ReturnType<typeof fleetGroups>;
@@ -205,6 +212,55 @@ function TileLogin({ server, isStop }: { server: string; isStop: boolean }) {
       onClick={() => void press()}
     >
       Log in
+    </button>
+  );
+}
+
+/** In the compact list, a server with a problem. */
+function ServerLine(props: TileProps) {
+  const { status } = props;
+  const { name, state, reason, nextAttemptAt } = status;
+  const cause = causeOf(status);
+  return (
+    <button {...tileAttributes(props)} class={`server-line tone-${toneOf[state]}`}>
+      <span class="tile-name">{shownLine(name, 80)}</span>
+      <StateName state={state} reason={reason} />
+      <span class="line-cause" title={cause === undefined ? '' : shownLine(cause, 600)}>
+        {cause === undefined ? '' : shownLine(cause, 240)}
+      </span>
+      <span class="line-wait">
+        {nextAttemptAt === undefined ? null : (
+          <>
+            next try in <Countdown to={nextAttemptAt} />
+          </>
+        )}
+      </span>
+      <span class="line-trail">
+        <Sparkline name={name} />
+      </span>
+      <span class="tile-age" title="In this state for">
+        <Age since={status.since} />
+      </span>
+    </button>
+  );
+}
+
+/** In the compact list, a server without a problem. */
+function ServerChip(props: TileProps) {
+  const { status } = props;
+  const { name, state, reason, circuit } = status;
+  const words = circuit === 'closed' ? undefined : `circuit ${spoken(circuit)}`;
+  return (
+    <button
+      {...tileAttributes(props)}
+      class={`server-chip tone-${toneOf[state]}`}
+      title={`${shownLine(name, 200)}: ${spoken(state)}${reason === undefined ? '' : `, ${spoken(reason)}`}`}
+    >
+      <StateMark state={state} />
+      <span class="tile-name">{shownLine(name, 80)}</span>
+      <span class={words === undefined ? 'soft' : 'fact-bad'}>
+        {words ?? (state === 'ready' ? toolCount(status) : spoken(state))}
+      </span>
     </button>
   );
 }
