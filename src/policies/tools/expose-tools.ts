@@ -1,4 +1,4 @@
-/** Gives every tool a unique exposed name. */
+/** Makes the tools that callers see from those that servers list. */
 
 import { defined } from '../../domain/data/defined.ts';
 import { keepNumbers } from '../../domain/data/exact-json.ts';
@@ -8,11 +8,10 @@ import type { NamingPolicy } from '../../domain/policy.ts';
 import type { ToolFilter } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../../domain/tool.ts';
 import { equalData } from '../equal-data.ts';
-import { compare } from '../text/compare.ts';
 import { madeFrom, originOf } from './announced.ts';
 import { passesFilter } from './filter.ts';
-import { type ToolNamer, toolNamer } from './name.ts';
 import { printableSchema } from './schema-words.ts';
+import { type NamedTool, type NamelessTool, uniqueNames } from './unique-names.ts';
 
 const maxTitleLength = 128;
 /** Characters of a description that sessions read. */
@@ -31,110 +30,42 @@ export interface ServerTools {
   readonly trust: boolean;
 }
 
-/** A tool that is not shown because of its name. */
-export interface NamelessTool {
-  readonly server: string;
-  readonly tool: string;
-  readonly why: 'long' | 'collision';
-}
-
 /**
- * Lists the tools that callers see, sorted, under unique names within the length limit of
- * their policy.
- *
- * A tool keeps its plain name if the name spells its server and itself exactly, or as its
- * policy requires. A name with a replaced character or a cut end always ends in a hash, so
- * that a server `my.db` cannot take the names of `my_db`. Some names remain ambiguous (`a`,
- * `b__c` and `a__b`, `c`). The more exact one wins, then the first by server and tool, but
- * never the server that started first; the other gets a hash. A policy may instead give both
- * a hash, or hide both. If a server lists a tool twice, the first counts.
+ * Lists the tools that callers see, sorted by the unique names that {@link uniqueNames} gives them. If a server
+ * lists a tool twice, the first counts.
  *
  * @param onNameless - called for each tool that is left out because of its name
  */
 export function exposeTools(
   servers: readonly ServerTools[],
-  onNameless: (tool: NamelessTool) => void = () => {},
+  onNameless?: (tool: NamelessTool) => void,
 ): readonly ExposedTool[] {
-  const origins = servers.flatMap(originsOf).sort(byOrigin);
-  const claims = new Map<string, Claim[]>();
-  const unnamed: Origin[] = [];
-  const leaveOut = ({ from, tool }: Origin, why: NamelessTool['why']) =>
-    onNameless({ server: from.server, tool: tool.name, why });
-  for (const origin of origins) {
-    const wanted = origin.namer.wanted(origin.tool.name);
-    if (wanted === 'refused') leaveOut(origin, 'long');
-    else if (wanted === 'hashed') unnamed.push(origin);
-    else claim(claims, wanted.name, { origin, rank: wanted.rank });
-  }
-  const named = new Map<string, Origin>();
-  for (const [name, rivals] of claims) {
-    const { winner, losers } = judge(rivals);
-    if (winner !== undefined) named.set(name, winner);
-    if (losers === 'nameless') for (const { origin } of rivals) leaveOut(origin, 'collision');
-    else unnamed.push(...losers);
-  }
-  // Plain names first: a hashed name must never displace a plain one.
-  for (const origin of unnamed.sort(byOrigin)) {
-    const { namer, tool } = origin;
-    let salt = 0;
-    while (named.has(namer.hashed(tool.name, salt))) salt += 1;
-    named.set(namer.hashed(tool.name, salt), origin);
-  }
-  return [...named]
-    .map(([name, origin]) => exposed(name, origin))
-    .sort((a, b) => compare(a.name, b.name));
+  return uniqueNames(servers.flatMap(originsOf), onNameless).map(([name, origin]) =>
+    exposed(name, origin),
+  );
 }
 
-interface Origin {
+interface Origin extends NamedTool {
   readonly from: ServerTools;
-  readonly namer: ToolNamer;
-  readonly tool: ListedTool;
-}
-
-interface Claim {
-  readonly origin: Origin;
-  readonly rank: number;
-}
-
-function claim(claims: Map<string, Claim[]>, name: string, one: Claim): void {
-  const rivals = claims.get(name);
-  if (rivals === undefined) claims.set(name, [one]);
-  else rivals.push(one);
-}
-
-/** Decides which tool gets a name that several want; the strictest policy applies. */
-function judge(rivals: readonly Claim[]): {
-  readonly winner?: Origin | undefined;
-  readonly losers: readonly Origin[] | 'nameless';
-} {
-  const [only] = rivals;
-  if (rivals.length === 1) return { winner: only?.origin, losers: [] };
-  const all = rivals.toSorted((a, b) => a.rank - b.rank).map(({ origin }) => origin);
-  const wishes = new Set(all.map(({ from }) => from.naming.collision));
-  if (!wishes.has('error') && !wishes.has('suffix'))
-    return { winner: all[0], losers: all.slice(1) };
-  return { losers: wishes.has('error') ? 'nameless' : all };
+  readonly listed: ListedTool;
 }
 
 function originsOf(from: ServerTools): readonly Origin[] {
   const byName = new Map<string, Origin>();
-  const namer = toolNamer(from.naming, from.server);
-  for (const tool of from.tools) {
-    if (byName.has(tool.name) || !passesFilter(from.filter, tool.name)) continue;
-    byName.set(tool.name, { from, namer, tool });
+  const { server, naming } = from;
+  for (const listed of from.tools) {
+    const { name: tool } = listed;
+    if (byName.has(tool) || !passesFilter(from.filter, tool)) continue;
+    byName.set(tool, { server, tool, naming, from, listed });
   }
   return [...byName.values()];
-}
-
-function byOrigin(a: Origin, b: Origin): number {
-  return compare(a.from.server, b.from.server) || compare(a.tool.name, b.tool.name);
 }
 
 // Cleaning a description is the largest cost here, and most tools are unchanged, so equal inputs
 // give the same object, which is also fast to compare.
 const exposures = new WeakMap<ListedTool, { readonly key: string; readonly made: ExposedTool }>();
 
-function exposed(name: string, { from, tool }: Origin): ExposedTool {
+function exposed(name: string, { from, listed: tool }: Origin): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
   const key = JSON.stringify([name, server, catalog, descriptionMaxLength, trust]);
   const known = exposures.get(tool);

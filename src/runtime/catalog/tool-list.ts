@@ -1,12 +1,7 @@
 import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import {
-  exposeTools,
-  type NamelessTool,
-  type ServerTools,
-  sameTools,
-} from '../../policies/tools/expose-tools.ts';
+import { exposeTools, type ServerTools, sameTools } from '../../policies/tools/expose-tools.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
 import { toolAliasesOf, toolNamesOf } from '../../policies/tools/name.ts';
 import {
@@ -16,6 +11,7 @@ import {
   type ToolMatch,
 } from '../../policies/tools/search.ts';
 import { needsTask, toolNotes } from '../../policies/tools/tool-notes.ts';
+import type { NamelessTool } from '../../policies/tools/unique-names.ts';
 import type { OfferingView } from '../status/board.ts';
 import type { OfferFacts } from '../status/server-view.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';

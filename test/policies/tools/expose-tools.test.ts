@@ -4,12 +4,9 @@ import type { NamingPolicy } from '../../../src/domain/policy.ts';
 import type { ExposedTool, ListedTool } from '../../../src/domain/tool.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
-import {
-  exposeTools,
-  type NamelessTool,
-  type ServerTools,
-} from '../../../src/policies/tools/expose-tools.ts';
+import { exposeTools, type ServerTools } from '../../../src/policies/tools/expose-tools.ts';
 import { serverPrefixes, toolNamesOf } from '../../../src/policies/tools/name.ts';
+import type { NamelessTool } from '../../../src/policies/tools/unique-names.ts';
 
 const everything = { include: ['*'], exclude: [] };
 
