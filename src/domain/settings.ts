@@ -1,5 +1,5 @@
 import type { PermissionRules } from './permission.ts';
-import type { ServerPolicy } from './policy.ts';
+import type { NamingPolicy, ServerPolicy } from './policy.ts';
 import type { Scope } from './scope.ts';
 import type { TransportKind } from './server-spec.ts';
 
@@ -195,9 +195,60 @@ export interface Settings {
   readonly permissions?: LayeredPermissions;
   /** How often servers may be called in all. Absent if there is no limit. */
   readonly callLimits?: CallLimits;
+  /** What clients may see and do, by view; the names differ. Absent if there are none. */
+  readonly views?: readonly ViewSettings[];
   /** How many catalogs are stored, including those of live servers. Absent for no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];
+}
+
+/** The items that a pattern covers, by their servers' own names or addresses. `*` matches anything. */
+export type ItemPattern = string | { readonly server: string; readonly item: string };
+
+/** Which items are shown; exclude wins. */
+export interface ItemFilter {
+  /** Default: all. */
+  readonly include?: readonly ItemPattern[] | undefined;
+  readonly exclude?: readonly ItemPattern[] | undefined;
+}
+
+/** One view. What is absent does not narrow it. */
+export interface ViewSettings {
+  readonly name: string;
+  /** Patterns of servers' names. */
+  readonly servers?: readonly string[] | undefined;
+  readonly tools?: ItemFilter | undefined;
+  readonly prompts?: ItemFilter | undefined;
+  /** Of resources and templates, by their addresses. */
+  readonly resources?: ItemFilter | undefined;
+  /** Tools with new names, which replace their own; those of one server differ. */
+  readonly renames?: readonly ToolRename[] | undefined;
+  /** Which of its calls need the user, and which are refused, in addition to all other rules. */
+  readonly permissions?: Pick<PermissionRules, 'ask' | 'deny'> | undefined;
+  /** How its tools are named, where that differs from their servers' policies. */
+  readonly naming?: { readonly [Field in keyof NamingPolicy]?: NamingPolicy[Field] | undefined };
+  /** How often its clients may call. */
+  readonly limits?: CallLimits | undefined;
+  /** Which access tokens open it; a token must meet one of the rules. Absent: see `viewsOf`. */
+  readonly clients?: readonly ClientRule[] | undefined;
+  readonly source: SourceRef;
+}
+
+export interface ToolRename {
+  readonly server: string;
+  /** The server's own name. */
+  readonly tool: string;
+  readonly to: string;
+}
+
+/** What an access token must have; all parts must hold. */
+export interface ClientRule {
+  /** Its subject. */
+  readonly user?: string | undefined;
+  /** One of its groups. */
+  readonly group?: string | undefined;
+  /** One of its scopes. */
+  readonly scope?: string | undefined;
 }
 
 /** One list in effect, from one file. */
