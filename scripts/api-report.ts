@@ -2,6 +2,9 @@
  * Writes the public interface of the package as text: `npm run api`. With `--check`
  * it changes nothing, names the stale reports and exits with 1 when there are any.
  *
+ * It prints how many types no entry exports although a public one names them, and how many public
+ * types and fields have no comment; it exits with 1 when there are any.
+ *
  * It reads `dist/`, so the package has to be built first.
  */
 
@@ -37,6 +40,8 @@ function namesOf(entries: readonly string[]): ReadonlySet<string> {
 }
 
 const names = namesOf(reports.map(({ entry }) => entry));
+const missing = { forgotten: 0, undocumented: 0 };
+const noWarnings = /^\/\/ Warnings were encountered during analysis:\n\/\/\n\n/mu;
 const forgotten =
   /^(?: *\/\/ Warning: |\/\/ dist\/\S+ - )\(ae-forgotten-export\) The symbol "(\w+)" .*\n(?: *\/\/\n)?/gmu;
 
@@ -69,10 +74,25 @@ async function reportOf(entry: string): Promise<string> {
   const text = await readFile(path.join(folder, 'report.api.md'), 'utf8');
   await rm(folder, { recursive: true });
   if (errorCount > 0) throw new Error(`no report of ${entry}: its faults are above`);
-  return text.replaceAll(forgotten, (warning, name: string) => (names.has(name) ? '' : warning));
+  const report = text
+    .replaceAll(forgotten, (warning, name: string) => (names.has(name) ? '' : warning))
+    .replace(noWarnings, '');
+  missing.forgotten += report.split('(ae-forgotten-export)').length - 1;
+  missing.undocumented += report.split('(undocumented)').length - 1;
+  return report;
 }
 
-await writeOrCheck(
-  reports.map(({ entry, path: report }) => ({ path: report, update: () => reportOf(entry) })),
-  'run `npm run api`, and add a changeset if callers notice it',
+const files = await Promise.all(
+  reports.map(async ({ entry, path: report }) => {
+    const text = await reportOf(entry);
+    return { path: report, update: () => text };
+  }),
 );
+await writeOrCheck(files, 'run `npm run api`, and add a changeset if callers notice it');
+console.log(
+  `${missing.forgotten} forgotten exports, ${missing.undocumented} undocumented types and fields`,
+);
+if (missing.forgotten + missing.undocumented > 0) {
+  console.error('export each named type from an entry, and give each type and field a comment');
+  process.exitCode = 1;
+}

@@ -317,6 +317,7 @@ export function builtInAction(action: Effect): BuiltInAction | undefined {
 export interface Effect {
   /** The action's name; built-in ones begin with `xstate.`. */
   readonly type: string;
+  /** Its parameters, as the chart computed them. */
   readonly params: unknown;
 }
 

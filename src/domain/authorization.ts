@@ -25,6 +25,7 @@ export const grants = [
   'enterprise',
   'workload',
 ] as const;
+/** How a token is obtained. */
 export type Grant = (typeof grants)[number];
 
 /** A token as charts and users see it. */

@@ -3,6 +3,7 @@
  * appear, redacted, in the status.
  */
 
+/** Why a start, session or call failed. */
 export const failureKinds = [
   /** The connection broke, or a request over it got no response in time. */
   'transport',
@@ -41,9 +42,11 @@ export type FailureKind = (typeof failureKinds)[number];
 
 /** One error in the chain that led to a failure. */
 export interface FailureCause {
+  /** The error's name, for example `TypeError`. */
   readonly name?: string;
   /** Code from Node, undici or the SDK, for example `ECONNREFUSED`. */
   readonly code?: string;
+  /** One line without secrets. */
   readonly message: string;
 }
 
@@ -54,11 +57,13 @@ export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
 export interface Missing {
   /** `reference`: it refers to what this host cannot provide. */
   readonly what: 'variable' | 'command' | 'input' | 'password' | 'reference';
+  /** Its name, as the settings refer to it. */
   readonly name: string;
 }
 
 /** One failure of a session: plain data, bounded, without secrets. */
 export interface Failure {
+  /** What failed; it decides whether a retry can help. */
   readonly kind: FailureKind;
   /** One plain sentence, at most 500 characters, printable on a terminal. */
   readonly message: string;

@@ -4,15 +4,19 @@ import type { Scope } from './scope.ts';
 
 /** One choice of a `pickString` input: what the user sees, and the value it stands for. */
 export interface InputChoice {
+  /** What the user sees. */
   readonly label: string;
+  /** What it stands for. */
   readonly value: string;
 }
 
 /** One item of `inputs` in settings. Its strings are printable. */
 export interface InputDefinition {
+  /** The name in references: `${input:id}`. */
   readonly id: string;
   /** A string, one of several strings, or the output of a host command. */
   readonly type: 'promptString' | 'pickString' | 'command';
+  /** What to ask the user. */
   readonly description?: string;
   /** The value if the user just confirms. */
   readonly default?: string;
@@ -22,6 +26,7 @@ export interface InputDefinition {
   readonly password: boolean;
   /** The name of a host command, and its arguments, for `command` only. */
   readonly command?: string;
+  /** Arguments of the host command. Default: none. */
   readonly args?: unknown;
 }
 

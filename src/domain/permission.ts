@@ -2,6 +2,7 @@
 
 import type { ToolAnnotations } from './tool.ts';
 
+/** What may happen to a call; `ask`: the user decides. */
 export const permissionVerdicts = ['allow', 'ask', 'deny'] as const;
 
 /** `ask`: the user decides. */
@@ -11,6 +12,7 @@ export type PermissionVerdict = (typeof permissionVerdicts)[number];
 export type PermissionPattern =
   | string
   | {
+      /** The server's name in the settings. */
       readonly server: string;
       /** The tool's name. Default: `*`. */
       readonly tool?: string | undefined;
@@ -32,7 +34,9 @@ export interface PermissionRequest {
   readonly tool: string;
   /** The exposed name. */
   readonly name: string;
+  /** The tool's label for users; if absent, show the name. */
   readonly title?: string;
+  /** The server's description of the tool. */
   readonly description?: string;
   /** The call's arguments, as they will be sent. */
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -51,6 +55,7 @@ export type PermissionHook = (
   options: { readonly signal: AbortSignal },
 ) => PermissionVerdict | Promise<PermissionVerdict>;
 
+/** The user's answers to a question about one call. */
 export const permissionAnswers = ['allow', 'allowTool', 'allowServer', 'deny'] as const;
 
 /**
@@ -80,6 +85,7 @@ export type PermissionDenial =
 
 /** The user's permission for more than one call. */
 export interface PermissionChoice {
+  /** The server's name in the settings. */
   readonly server: string;
   /** Fingerprint of the server's settings at that time; changed settings need a new permission. */
   readonly fingerprint: string;

@@ -19,6 +19,7 @@ export type StepKind =
 export interface Step {
   /** The server's name in the settings. */
   readonly server: string;
+  /** What the pass does to it. */
   readonly step: StepKind;
   /** One short phrase for the user, for example "args changed". */
   readonly why: string;

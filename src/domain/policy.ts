@@ -406,6 +406,7 @@ export interface ClassifyRule {
    * Substring of the message of the error or one of its causes, case-insensitive. Not a pattern.
    */
   readonly message?: string | undefined;
+  /** The kind of a failure that matches. */
   readonly kind: FailureKind;
 }
 
@@ -490,24 +491,41 @@ export interface ApprovalPolicy {
  * override it.
  */
 export interface ServerPolicy {
+  /** How tools are named. */
   readonly naming: NamingPolicy;
+  /** When and how often a start is tried. */
   readonly startup: StartupPolicy;
+  /** Time limits of a start, and how many run at once. */
   readonly connect: ConnectPolicy;
+  /** What follows the loss of a session. */
   readonly restart: RestartPolicy;
+  /** When a server that keeps failing is suspended. */
   readonly storm: StormPolicy;
+  /** When calls are refused after failures. */
   readonly breaker: BreakerPolicy;
+  /** How a silent server is checked. */
   readonly health: HealthPolicy;
+  /** When an unused server is stopped. */
   readonly idle: IdlePolicy;
+  /** Which lists are shown, stored and cut. */
   readonly catalog: CatalogPolicy;
+  /** Time limits, repetition and concurrency of calls. */
   readonly call: CallPolicy;
+  /** How long results may be, and what is cut. */
   readonly result: ResultPolicy;
+  /** Which errors are which kind of failure. */
   readonly classify: ClassifyPolicy;
+  /** How logins are done. */
   readonly auth: AuthPolicy;
+  /** How a session and its process are ended. */
   readonly close: ClosePolicy;
+  /** How many servers may run at once. */
   readonly admission: AdmissionPolicy;
+  /** Which servers and calls need the user's approval. */
   readonly approval: ApprovalPolicy;
 }
 
+/** The name of a group of fields. */
 export type PolicyGroup = keyof ServerPolicy;
 
 /** The name of one field, for example `restart.maxAttempts`. */
@@ -520,6 +538,7 @@ export type PolicyOverrides = {
   readonly [Group in PolicyGroup]?: Partial<ServerPolicy[Group]>;
 };
 
+/** The names of complete policies to start from. */
 export const presetNames = [
   'default',
   'ohMyPi',

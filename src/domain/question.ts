@@ -4,6 +4,7 @@
  * once, and is declined when nothing can answer it.
  */
 
+/** What servers ask for. */
 export const questionKinds = ['form', 'url', 'sampling'] as const;
 /** What a server asks for: a filled form, a visit to a URL, or a sample from a model. */
 export type QuestionKind = (typeof questionKinds)[number];
@@ -11,7 +12,8 @@ export type QuestionKind = (typeof questionKinds)[number];
 /** The value of one form field. */
 export type FormValue = string | number | boolean | readonly string[];
 
-interface FieldWords {
+/** How a form shows a field. */
+export interface FieldText {
   /** Printable, at most 128 characters. */
   readonly title?: string;
   /** Printable, at most 2,048 characters. */
@@ -20,47 +22,67 @@ interface FieldWords {
 
 /** One value that can be chosen. */
 export interface FormChoice {
+  /** The value in the answer. */
   readonly value: string;
   /** The label that users see. */
   readonly title: string;
 }
 
 /** A line of text, with optional bounds on its length in characters. */
-export interface TextField extends FieldWords {
+export interface TextField extends FieldText {
+  /** Tells the kinds of fields apart. */
   readonly type: 'string';
+  /** Format that the answer must have. Default: any text. */
   readonly format?: 'email' | 'uri' | 'date' | 'date-time';
+  /** Fewest characters. Default: 0. */
   readonly minLength?: number;
+  /** Most characters. Default: no limit. */
   readonly maxLength?: number;
+  /** The value to begin with. Default: none. */
   readonly default?: string;
 }
 
 /** A number, or with `integer` a whole number, within optional inclusive bounds. */
-export interface NumberField extends FieldWords {
+export interface NumberField extends FieldText {
+  /** `integer` for whole numbers only. */
   readonly type: 'number' | 'integer';
+  /** Smallest value. Default: no limit. */
   readonly minimum?: number;
+  /** Largest value. Default: no limit. */
   readonly maximum?: number;
+  /** The value to begin with. Default: none. */
   readonly default?: number;
 }
 
 /** A yes-or-no field. */
-export interface TruthField extends FieldWords {
+export interface TruthField extends FieldText {
+  /** Tells the kinds of fields apart. */
   readonly type: 'boolean';
+  /** The value to begin with. Default: none. */
   readonly default?: boolean;
 }
 
 /** One of several choices; the answer is the choice's `value`. */
-export interface ChoiceField extends FieldWords {
+export interface ChoiceField extends FieldText {
+  /** Tells the kinds of fields apart. */
   readonly type: 'choice';
+  /** The choices, in the server's order. */
   readonly choices: readonly FormChoice[];
+  /** The `value` to begin with. Default: none. */
   readonly default?: string;
 }
 
 /** Any of several choices; the answer is a list of their values. */
-export interface ChoicesField extends FieldWords {
+export interface ChoicesField extends FieldText {
+  /** Tells the kinds of fields apart. */
   readonly type: 'choices';
+  /** The choices, in the server's order. */
   readonly choices: readonly FormChoice[];
+  /** Fewest values. Default: 0. */
   readonly minItems?: number;
+  /** Most values. Default: all. */
   readonly maxItems?: number;
+  /** The values to begin with. Default: none. */
   readonly default?: readonly string[];
 }
 
@@ -69,8 +91,11 @@ export type FormField = TextField | NumberField | TruthField | ChoiceField | Cho
 
 /** A field of a form, and the key under which the answer gets its value. */
 export interface NamedField {
+  /** The key of the value in the answer. */
   readonly name: string;
+  /** Whether the answer must contain a value. */
   readonly isRequired: boolean;
+  /** What the value may be. */
   readonly field: FormField;
 }
 
@@ -80,10 +105,15 @@ export interface SamplingRequest {
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   /** Most tokens to generate. */
   readonly maxTokens: number;
+  /** Instructions for the model. Default: none. */
   readonly systemPrompt?: string;
+  /** Randomness of the sample, as the model defines it. Default: that of the client. */
   readonly temperature?: number;
+  /** Texts at which the model stops. Default: none. */
   readonly stopSequences?: readonly string[];
+  /** Which model the server prefers, as the protocol defines it. Default: any. */
   readonly modelPreferences?: Readonly<Record<string, unknown>>;
+  /** Parameters for the model's provider. Default: none. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
@@ -91,6 +121,7 @@ export interface SamplingRequest {
 export interface SamplingResult {
   /** The model that answered. */
   readonly model: string;
+  /** Who speaks; a model is the `assistant`. */
   readonly role: 'user' | 'assistant';
   /** A block of content: `{ type: 'text', text }`, or an image or audio. */
   readonly content: Readonly<Record<string, unknown>>;
@@ -205,5 +236,6 @@ export type QuestionEnd = QuestionAnswer['action'] | 'timedOut' | 'withdrawn';
 export interface RootFolder {
   /** A `file:` URL. */
   readonly uri: string;
+  /** A label for users. Default: none is sent. */
   readonly name?: string;
 }

@@ -19,6 +19,7 @@ export interface ServerLogLine {
   readonly at: string;
   /** Number of the server's session; 0 before the first one. */
   readonly session: number;
+  /** Where the line comes from. */
   readonly stream: LogStream;
   /** The text, redacted, without its end of line. */
   readonly line: string;

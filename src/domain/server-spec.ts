@@ -37,7 +37,9 @@ export interface ValueRules {
   };
 }
 
+/** A program whose output is a value. */
 export interface ValueCommand {
+  /** What its output is the value of, for example `env.TOKEN`. */
   readonly key: string;
   /** The program and its arguments. */
   readonly words: readonly string[];
@@ -45,13 +47,19 @@ export interface ValueCommand {
 
 /** A local server: a process that speaks MCP over stdin and stdout. */
 export interface StdioSpec {
+  /** Tells the kinds of specs apart. */
   readonly type: 'stdio';
+  /** The program, as written: a path, or a name that is looked up on `PATH`. */
   readonly command: string;
+  /** Its arguments. Default: none. */
   readonly args: readonly string[];
+  /** Environment variables besides the few that every server gets. Default: none. */
   readonly env: Readonly<Record<string, string>>;
   /** Absolute path of the folder in which the process starts. */
   readonly cwd: string;
+  /** The protocol era to speak. Default: `auto`. */
   readonly era: Era;
+  /** Where its values come from. Default: from the settings and the environment. */
   readonly values?: ValueRules;
 }
 
@@ -59,6 +67,7 @@ export interface StdioSpec {
 export interface ReachRules {
   /** Address of a proxy; false: none, whatever the environment names. */
   readonly proxy?: string | false;
+  /** Certificates for the connection. Default: those of Node. */
   readonly tls?: TlsRules;
 }
 
@@ -68,9 +77,13 @@ export interface ReachRules {
  * reference.
  */
 export interface TlsRules {
+  /** Authorities to trust besides Node's. Default: none. */
   readonly ca?: string;
+  /** The client's certificate. Default: none. */
   readonly cert?: string;
+  /** The certificate's private key. Default: none. */
   readonly key?: string;
+  /** Decrypts the key. Default: the key is not encrypted. */
   readonly passphrase?: string;
   /** The folder in which a file must be once links are followed, if its path is in this folder. */
   readonly within?: string;
@@ -90,6 +103,7 @@ export const tokenEndpointAuthMethods = [
   'client_secret_post',
   'private_key_jwt',
 ] as const;
+/** How the client proves its identity at the token endpoint. */
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number];
 
 /** Signatures of a client assertion (RFC 7518, RFC 8037). */
@@ -105,6 +119,7 @@ export const signatureAlgorithms = [
   'PS512',
   'EdDSA',
 ] as const;
+/** A signature of a client assertion (RFC 7518, RFC 8037). */
 export type SignatureAlgorithm = (typeof signatureAlgorithms)[number];
 
 /** A file with a value of `oauth`. */
@@ -120,8 +135,11 @@ export interface SecretFile {
  * whatever the server's metadata decides.
  */
 export interface OAuthSpec {
+  /** How a token is obtained. Default: `authorization_code`. */
   readonly grant: Grant;
+  /** The id that the issuer knows the client by. Default: one that is registered. */
   readonly clientId?: string;
+  /** The client's secret. Default: none. */
   readonly clientSecret?: string;
   /** Address of the client's metadata document, which is then its id. */
   readonly clientMetadataUrl?: string;
@@ -131,14 +149,19 @@ export interface OAuthSpec {
   readonly metadataUrl?: string;
   /** The only issuer that may be used. */
   readonly issuer?: string;
+  /** Port of the redirect address on this machine. Default: any free port. */
   readonly callbackPort?: number;
+  /** The whole redirect address. Default: one on this machine. */
   readonly redirectUri?: string;
   /** The client's private key, in PEM or as a JWK, for `private_key_jwt`. */
   readonly privateKey?: string;
+  /** A file with the private key. */
   readonly keyFile?: SecretFile;
+  /** Signature of the assertion. Default: what fits the key. */
   readonly algorithm?: SignatureAlgorithm;
   /** Names the key among several of the client (`kid`). */
   readonly keyId?: string;
+  /** How the client proves its identity. Default: what the issuer's metadata allows. */
   readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
   /** The identity provider of an enterprise, which vouches for the user. */
   readonly identity?: {
@@ -149,6 +172,7 @@ export interface OAuthSpec {
   };
   /** A token that the workload's platform issued. */
   readonly assertion?: string;
+  /** A file with that token, read at each use. */
   readonly assertionFile?: SecretFile;
   /** Whether tokens are bound to a key of this client (RFC 9449). */
   readonly dpop?: true;
@@ -164,31 +188,44 @@ export interface LogInSpec {
 
 /** A server reached over Streamable HTTP. */
 export interface HttpSpec extends ReachRules, LogInSpec {
+  /** Tells the kinds of specs apart. */
   readonly type: 'http';
+  /** Its address. */
   readonly url: string;
+  /** Headers of each request. Default: none. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The protocol era to speak. Default: `auto`. */
   readonly era: Era;
   /**
    * Whether the settings leave the type open: SSE is then used for a server that does not support
    * Streamable HTTP.
    */
   readonly fallback?: 'sse';
+  /** Where its values come from. Default: from the settings and the environment. */
   readonly values?: ValueRules;
 }
 
 /** HTTP with SSE (protocol version 2024-11-05) or WebSocket. */
 export interface StreamSpec extends ReachRules, LogInSpec {
+  /** `sse` for HTTP with SSE, `ws` for WebSocket. */
   readonly type: 'sse' | 'ws';
+  /** Its address. */
   readonly url: string;
+  /** Headers of each request. Default: none. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The protocol era to speak. Default: `auto`. */
   readonly era: Era;
+  /** Where its values come from. Default: from the settings and the environment. */
   readonly values?: ValueRules;
 }
 
 /** A server inside the host, which provides it under this name. */
 export interface MemorySpec {
+  /** Tells the kinds of specs apart. */
   readonly type: 'memory';
+  /** The name under which the host provides it. */
   readonly server: string;
+  /** The protocol era to speak. Default: `auto`. */
   readonly era: Era;
 }
 

@@ -4,6 +4,7 @@
  * `docs/states.md`.
  */
 
+/** A server's public states. */
 export const serverStates = [
   /** Switched off by `"enabled": false`. */
   'disabled',
@@ -37,6 +38,7 @@ export const serverStates = [
 /** A server's public state. */
 export type ServerState = (typeof serverStates)[number];
 
+/** Why a server may not start. */
 export const blockedReasons = [
   /** The host declared that files of this project folder do not count. */
   'untrusted',
@@ -53,24 +55,30 @@ export const blockedReasons = [
   /** The server budget is exhausted; it starts when a slot is free. */
   'overBudget',
 ] as const;
+/** Why a server may not start. */
 export type BlockedReason = (typeof blockedReasons)[number];
 
+/** Why a server backs off. */
 export const backingOffReasons = [
   /** An attempt of the current outage failed and more are left. */
   'retrying',
   /** A remote server used up its attempts; it is retried quietly and rarely. */
   'lost',
 ] as const;
+/** Why a server backs off. */
 export type BackingOffReason = (typeof backingOffReasons)[number];
 
+/** Why a server is suspended. */
 export const suspendedReasons = [
   /** Its process crashed too often within a short time. */
   'crashLoop',
   /** Its session was lost too often within a short time, or three floods in a row ended it. */
   'reconnectStorm',
 ] as const;
+/** Why a server is suspended. */
 export type SuspendedReason = (typeof suspendedReasons)[number];
 
+/** Why a server is not retried automatically. */
 export const failedReasons = [
   /** All attempts of one start or outage failed. */
   'attemptsExhausted',
@@ -92,6 +100,7 @@ export const failedReasons = [
   /** Its session was lost too often within a short time. */
   'reconnectStorm',
 ] as const;
+/** Why a server is not retried automatically. */
 export type FailedReason = (typeof failedReasons)[number];
 
 /** In order of precedence: if several apply, the first one is shown. */

@@ -15,7 +15,9 @@ import type { ToolResult } from './tool.ts';
 export interface SessionId {
   /** Id of the server actor that owns the session, for example `db.0`. */
   readonly actorId: string;
+  /** The server's name in the settings. */
   readonly server: string;
+  /** A hash of the settings that decide the connection. */
   readonly generation: string;
   /** Session number, counted from 1 within one server actor. */
   readonly session: number;
@@ -263,8 +265,11 @@ export interface ProgressRenewal {
 
 /** A server's progress notification: how much of an optional total is done, in the server's own unit. */
 export interface CallProgress {
+  /** How much is done; grows with each notification. */
   readonly progress: number;
+  /** How much there is to do, in the same unit. Default: unknown. */
   readonly total?: number;
+  /** What is being done, for users. */
   readonly message?: string;
   /** What the server adds to it, without the protocol's own keys. */
   readonly _meta?: Readonly<Record<string, unknown>>;
@@ -304,11 +309,13 @@ export interface CallFailure {
   readonly written: boolean;
   /** The server answered the request, so it did run, although the answer is unusable. */
   readonly wasAnswered?: true;
+  /** One sentence without secrets; for users, not stable. */
   readonly message: string;
   /** JSON-RPC error code, if the server responded with an error. */
   readonly rpcCode?: number;
   /** The error's further data, if it is an object and small. */
   readonly rpcData?: Readonly<Record<string, unknown>>;
+  /** How long the server asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
   /** Why a question that the server asked during the call was not answered. */
   readonly unanswered?: string;
@@ -330,11 +337,17 @@ export type SessionRequest =
 
 /** A server's own name, version and capabilities, as the protocol defines them. */
 export interface ServerProfile {
+  /** The server's own name. */
   readonly name: string;
+  /** The server's own version. */
   readonly version: string;
+  /** A label for users; if absent, show the name. */
   readonly title?: string;
+  /** What the server is for. */
   readonly description?: string;
+  /** Address of its web site. */
   readonly websiteUrl?: string;
+  /** Icons with `src`, `mimeType` and `sizes`, as the protocol defines them. */
   readonly icons?: readonly Readonly<Record<string, unknown>>[];
   /** What it declared, as the protocol defines it. */
   readonly capabilities: Readonly<Record<string, unknown>>;

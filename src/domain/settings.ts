@@ -7,10 +7,13 @@ export { isFolderScope, type Scope, scopes } from './scope.ts';
 
 /** The place that a value came from. */
 export interface SourceRef {
+  /** The file; absent for settings of the host. */
   readonly file?: string;
+  /** Path of the value, for example `mcpServers.db`. */
   readonly key: string;
   /** Line number, counted from 1. */
   readonly line?: number;
+  /** The layer that it belongs to. */
   readonly scope: Scope;
 }
 
@@ -43,7 +46,9 @@ export interface SettingsReport {
 
 /** A settings file and how many servers it names. */
 export interface ReportedFile {
+  /** Absolute path. */
   readonly file: string;
+  /** The layer that it belongs to. */
   readonly scope: Scope;
   /** How many servers it names; 0 for a file that cannot be used. */
   readonly servers: number;
@@ -61,6 +66,7 @@ export function problemOf({ file, key, line, scope }: SourceRef, message: string
 export interface ToolFilter {
   /** Patterns to include. Default: all. */
   readonly include: readonly string[];
+  /** Patterns to exclude. Default: none. */
   readonly exclude: readonly string[];
   /** Overrides for individual tools. Default: none. */
   readonly overrides?: readonly ToolOverride[];
@@ -70,6 +76,7 @@ export interface ToolFilter {
 
 /** Overrides for one tool of a server. */
 export interface ToolOverride {
+  /** The server's own name for the tool. */
   readonly tool: string;
   /** Whether the tool is shown and callable. Default: the patterns decide. */
   readonly enabled?: boolean;

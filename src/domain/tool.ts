@@ -2,6 +2,7 @@
 
 /** What a server says about any item of a list besides its meaning; passed on as it is. */
 export interface ListedExtras {
+  /** Icons with `src`, `mimeType` and `sizes`, as the protocol defines them. */
   readonly icons?: readonly Readonly<Record<string, unknown>>[];
   /** For hosts, for example those that render MCP Apps. */
   readonly _meta?: Readonly<Record<string, unknown>>;
@@ -11,23 +12,35 @@ export interface ListedExtras {
 
 /** A server's own claims about a tool, as the protocol defines them. Not verified; see `ToolTraits`. */
 export interface ToolAnnotations {
+  /** A label for users. */
   readonly title?: string;
+  /** Whether it changes nothing. Default: false. */
   readonly readOnlyHint?: boolean;
+  /** Whether it may delete or overwrite. Default: true. */
   readonly destructiveHint?: boolean;
+  /** Whether repeating a call changes nothing more. Default: false. */
   readonly idempotentHint?: boolean;
+  /** Whether it reaches beyond its own data. Default: true. */
   readonly openWorldHint?: boolean;
+  /** Hints that this version does not know. */
   readonly [unknownHint: string]: unknown;
 }
 
 /** A tool as its server announced it, in its own words. */
 export interface ListedTool extends ListedExtras {
+  /** The server's own name for it. */
   readonly name: string;
+  /** A label for users; if absent, show the name. */
   readonly title?: string;
+  /** What it does, for users and models. */
   readonly description?: string;
   /** JSON Schema for the arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** JSON Schema for the structured content of results. Default: none. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
+  /** The server's claims about it. Default: none. */
   readonly annotations?: ToolAnnotations;
+  /** How it runs, as the server declares it. */
   readonly execution?: Readonly<Record<string, unknown>>;
 }
 
@@ -36,9 +49,11 @@ export interface ListedTool extends ListedExtras {
  * never make a tool look safer than one without annotations.
  */
 export interface ToolTraits {
+  /** Whether it changes nothing. */
   readonly readOnly: boolean;
   /** Whether its calls may run concurrently. */
   readonly concurrencySafe: boolean;
+  /** Whether it may delete or overwrite. */
   readonly destructive: boolean;
   /** Whether it reaches beyond its own server's data. */
   readonly openWorld: boolean;
@@ -52,7 +67,9 @@ export interface ExposedTool extends ListedExtras {
   readonly server: string;
   /** The server's own name for the tool. */
   readonly tool: string;
+  /** A label for users; if absent, show the name. */
   readonly title?: string;
+  /** What it does, for users and models. */
   readonly description?: string;
   /** The JSON Schema of its arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
@@ -83,5 +100,6 @@ export interface ToolResult {
   readonly structuredContent?: unknown;
   /** Whether the tool reports a failure; such a call still succeeded. Default: false. */
   readonly isError?: boolean;
+  /** The server's metadata, unchanged. */
   readonly _meta?: Readonly<Record<string, unknown>>;
 }

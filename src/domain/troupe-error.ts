@@ -2,7 +2,9 @@ import type { CallerCode, ErrorDocument, Outcome } from './caller-code.ts';
 
 /** What a `TroupeError` says besides its code. Default: not retryable, not executed. */
 export interface TroupeErrorDetails {
+  /** The server that it is about. Default: none. */
   readonly server?: string | undefined;
+  /** The tool's exposed name, for calls. Default: none. */
   readonly tool?: string | undefined;
   /** Whether a retry may succeed. Default: false. */
   readonly retryable?: boolean | undefined;
@@ -10,7 +12,9 @@ export interface TroupeErrorDetails {
   readonly outcome?: Outcome | undefined;
   /** How long to wait before the next try, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** The code of the JSON-RPC error that the server returned. Default: none. */
   readonly rpcCode?: number | undefined;
+  /** The server's further details, at most 4 KB as JSON. Default: none. */
   readonly rpcData?: Readonly<Record<string, unknown>> | undefined;
   /** The error behind it. */
   readonly cause?: unknown;

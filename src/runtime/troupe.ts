@@ -242,6 +242,7 @@ export interface CallOptions {
 export interface CallReport {
   /** The server's result, after the policy's `result` rules. */
   readonly result: ToolResult;
+  /** How the call went: durations in milliseconds, waits included. */
   readonly meta: {
     readonly server: string;
     readonly tool: string;
@@ -259,6 +260,7 @@ export interface BackgroundCall {
   readonly id: string;
   /** The server's name in the settings. */
   readonly server: string;
+  /** The server's own name for the tool. */
   readonly tool: string;
   /** When its caller got the receipt, in ISO 8601. */
   readonly since: string;
@@ -288,6 +290,7 @@ export interface CatalogSnapshot {
 export interface RequestReport<Result> {
   /** The server's result, as the protocol defines it. */
   readonly result: Result;
+  /** How the request went: durations in milliseconds, waits included. */
   readonly meta: {
     readonly server: string;
     /** Number of times the request was sent. */

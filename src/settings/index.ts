@@ -1,9 +1,15 @@
 /**
- * `mcp-troupe/settings`: types of what settings say about servers, for hosts with rules, policies or
- * inputs of their own. Types only, nothing to run.
+ * `mcp-troupe/settings`: types of what settings say about servers, and lists of presets, scopes and
+ * rules, for hosts with rules, policies or inputs of their own.
  */
 
 export type { InputChoice, InputDefinition } from '../domain/input.ts';
+export {
+  type PermissionPattern,
+  type PermissionRules,
+  permissionAnswers,
+  permissionVerdicts,
+} from '../domain/permission.ts';
 export type {
   AdmissionPolicy,
   AfterGiveUp,
@@ -23,6 +29,7 @@ export type {
   IdlePolicy,
   Jitter,
   NamingPolicy,
+  PolicyGroup,
   QuietRetries,
   RestartPolicy,
   RestartRule,
@@ -32,6 +39,8 @@ export type {
   StormLimit,
   StormPolicy,
 } from '../domain/policy.ts';
+export { presetNames, restartRules } from '../domain/policy.ts';
+export { scopes } from '../domain/scope.ts';
 export type {
   HttpSpec,
   MemorySpec,
@@ -40,6 +49,8 @@ export type {
   StdioSpec,
   StreamSpec,
   TlsRules,
+  ValueCommand,
+  ValueRules,
 } from '../domain/server-spec.ts';
 export type {
   CallLimits,

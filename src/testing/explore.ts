@@ -20,8 +20,11 @@ import {
 
 /** One event sent in one snapshot, and its effects. */
 export interface ExploredStep<Machine extends AnyStateMachine> {
+  /** The snapshot that the event was sent to. */
   readonly before: SnapshotFrom<Machine>;
+  /** The event. */
   readonly event: EventFrom<Machine>;
+  /** The snapshot that resulted. */
   readonly after: SnapshotFrom<Machine>;
   /** Actions that the chart would have executed, `xstate.sendTo`, `xstate.raise` and so on included. */
   readonly effects: readonly Effect[];
@@ -77,9 +80,11 @@ export interface ExploreOptions<Machine extends AnyStateMachine> {
 
 /** A violated rule, with a shortest path to it. */
 export interface ExploreProblem {
+  /** One sentence: which rule is violated. */
   readonly problem: string;
   /** Index of the input with which the path starts. */
   readonly inputIndex: number;
+  /** The events that lead to it, in order. */
   readonly path: readonly EventObject[];
 }
 

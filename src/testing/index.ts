@@ -4,11 +4,13 @@
  */
 
 export type { Effect } from '../../machines/xstate/internals.ts';
+export type { SideLists } from '../domain/catalog.ts';
 export type { Clock } from '../domain/clock.ts';
-export type { Failure } from '../domain/failure.ts';
+export type { BlockedCode, Failure, FailureCause, Missing } from '../domain/failure.ts';
 export type { DegradedReason } from '../domain/server-state.ts';
 export type { CallFailure, SessionId } from '../domain/session.ts';
 export type { ListedTool } from '../domain/tool.ts';
+export type { FindExecutable } from '../runtime/replaceable-parts.ts';
 export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {
@@ -36,6 +38,7 @@ export {
 export type {
   ScriptedCall,
   ScriptedCommand,
+  ScriptedOpening,
   ScriptedSessions,
   SessionScript,
 } from './session-script.ts';

@@ -3,11 +3,12 @@
  * and call path, with scripted sessions, in-memory files and a virtual clock.
  */
 
+import type { InspectionEvent } from 'xstate';
 import type { WatchListener } from '../../actors/files/watcher.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assembly/assemble-troupe.ts';
-import type { ReplaceableParts } from '../runtime/replaceable-parts.ts';
+import type { FindExecutable, ReplaceableParts } from '../runtime/replaceable-parts.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
 import { createScriptedSessions } from './scripted-session.ts';
 import type { ScriptedSessions } from './session-script.ts';
@@ -22,21 +23,20 @@ export type SettingsContent = string | Readonly<Record<string, unknown>>;
  */
 export interface ScriptedTroupeOptions
   extends Pick<
-      TroupeOptions,
-      | 'allow'
-      | 'askPermission'
-      | 'bare'
-      | 'onQuestion'
-      | 'permission'
-      | 'plugins'
-      | 'policy'
-      | 'questions'
-      | 'roots'
-      | 'rules'
-      | 'seed'
-      | 'trusted'
-    >,
-    Partial<ReplaceableParts> {
+    TroupeOptions,
+    | 'allow'
+    | 'askPermission'
+    | 'bare'
+    | 'onQuestion'
+    | 'permission'
+    | 'plugins'
+    | 'policy'
+    | 'questions'
+    | 'roots'
+    | 'rules'
+    | 'seed'
+    | 'trusted'
+  > {
   /** The content of the user's own file, {@link settingsFile}. Default: no servers. */
   readonly settings?: SettingsContent;
   /** The content of the folder's file, {@link projectFile}; its servers need approval. Default: no file. */
@@ -45,10 +45,18 @@ export interface ScriptedTroupeOptions
   readonly managedSettings?: SettingsContent;
   /** Settings of the host itself; highest precedence. */
   readonly hostSettings?: Readonly<Record<string, unknown>>;
+  /** Where the clock starts. Default: at 0, on 2026-01-01. */
   readonly clock?: VirtualClockOptions;
   /** Whether to record the charts from the beginning. Default: false. */
   readonly record?: NonNullable<TroupeOptions['inspect']>;
+  /** Resolves the commands of gated servers. Default: commands are started as written. */
+  readonly findExecutable?: FindExecutable;
+  /** Sees every event of the charts. It must not throw or have side effects. Default: none. */
+  readonly inspect?: (event: InspectionEvent) => void;
 }
+
+/** Also replaces stores and telemetry, whose types are not published. */
+export type ScriptedTroupeParts = ScriptedTroupeOptions & Partial<ReplaceableParts>;
 
 /** Settings files in memory, with a watcher that sees every edit. */
 export interface MemoryFiles {
@@ -68,15 +76,21 @@ export interface MemoryFiles {
 
 /** A reported fault of a listener or a chart. */
 export interface ReportedFault {
+  /** What failed. */
   readonly message: string;
+  /** What was thrown. */
   readonly error: unknown;
 }
 
 /** A whole troupe without processes or network, on a virtual clock. */
 export interface ScriptedTroupe {
+  /** The troupe, as a host has it. */
   readonly troupe: Troupe;
+  /** Its clock, which only the test moves. */
   readonly clock: VirtualClock;
+  /** The sessions of its servers. */
   readonly sessions: ScriptedSessions;
+  /** Its settings files. */
   readonly files: MemoryFiles;
   /** Reported faults, oldest first. A healthy run has none. */
   readonly errors: readonly ReportedFault[];
@@ -103,6 +117,10 @@ const debounceMs = 300;
  * returns: `await scripted.settle()` runs the first pass.
  */
 export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): ScriptedTroupe {
+  return scriptedTroupeOf(options);
+}
+
+export function scriptedTroupeOf(options: ScriptedTroupeParts): ScriptedTroupe {
   const {
     settings = { mcpServers: {} },
     projectSettings,

@@ -12,6 +12,7 @@ import type { ListedTool, ToolResult } from '../domain/tool.ts';
 export interface ScriptedOpening {
   /** Default: `legacy`. */
   readonly era?: 'legacy' | 'modern';
+  /** Id of the process that the status shows. Default: none. */
   readonly pid?: number;
   /** Default: the server does not identify itself. */
   readonly profile?: ServerProfile;
@@ -25,10 +26,13 @@ export interface ScriptedCall {
   readonly tool: string;
   /** The arguments, or the parameters of the method. */
   readonly args: Readonly<Record<string, unknown>>;
+  /** Whether it has a result, failed or was given up. */
   readonly isSettled: boolean;
   /** Settles the call with the tool's or the method's result. */
   answer(result: ToolResult | Readonly<Record<string, unknown>>): void;
+  /** Settles the call with a failure. */
   fail(failure: CallFailure): void;
+  /** Reports progress of the call. */
   progress(progress: CallProgress): void;
 }
 
@@ -43,14 +47,17 @@ export type ScriptedCommand =
 
 /** One session from its server's side: the commands it received, and methods that make it act. */
 export interface SessionScript {
+  /** Which session it is. */
   readonly input: SessionId;
   /** Received commands, oldest first. */
   readonly commands: readonly ScriptedCommand[];
   /** Received calls, oldest first. */
   readonly calls: readonly ScriptedCall[];
+  /** How far the session is. */
   readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
   /** Completes the handshake. */
   open(options?: ScriptedOpening): void;
+  /** Answers the list of tools, and the instructions if there are any. */
   list(tools: readonly ListedTool[], said?: { readonly instructions?: string }): void;
   /** Lists resources, templates and prompts. */
   offer(lists: Partial<SideLists>): void;
@@ -62,6 +69,7 @@ export interface SessionScript {
   readonly watched: readonly string[];
   /** The lowest log level that the host had requested when last read. */
   readonly logLevel: LogLevel | undefined;
+  /** Fails the list of tools. */
   failList(failure: Failure): void;
   /** Reports the result of a health check; default: an answer. */
   probed(answer?: 'alive' | 'unknownMethod' | 'none', failure?: Failure): void;
@@ -79,7 +87,9 @@ export interface SessionScript {
   ask(body: QuestionBody, call?: ScriptedCall): Promise<QuestionAnswer | undefined>;
   /** Reports that the server sends faster than it is read. */
   pause(): void;
+  /** Reports that the session is degraded for this reason. */
   impair(reason: DegradedReason): void;
+  /** Reports that this reason is gone. */
   recover(reason: DegradedReason): void;
   /** Breaks the connection while its process still runs; call `fail` to end the session. */
   breakOff(): void;

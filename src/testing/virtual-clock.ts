@@ -55,10 +55,17 @@ export class VirtualClock implements Clock {
 
   // The four methods of Clock are properties because XState takes `setTimeout`
   // and `clearTimeout` off the clock and calls them without it.
+
+  /** Returns monotonic milliseconds; moves only when the test moves it. */
   readonly now = (): number => this.#nowMs;
 
+  /** Returns wall time in milliseconds since 1970. */
   readonly wallNow = (): number => this.#nowMs + this.#wallOffsetMs;
 
+  /**
+   * Sets a timer that fires once the test has moved time by the delay, in milliseconds.
+   * @throws RangeError when the delay is not finite
+   */
   readonly setTimeout = (callback: () => void, delayMs: number): unknown => {
     if (!Number.isFinite(delayMs))
       throw new RangeError(`a timer needs a finite delay, not ${delayMs}`);
@@ -67,6 +74,7 @@ export class VirtualClock implements Clock {
     return timer;
   };
 
+  /** Removes a timer; any other handle is ignored. */
   readonly clearTimeout = (handle: unknown): void => {
     const index = this.#timers.indexOf(handle as Timer);
     if (index >= 0) this.#timers.splice(index, 1);

@@ -11,7 +11,7 @@ import {
   type HttpGatewayOptions,
   startHttpGateway,
 } from '../../src/gateway/http-gateway.ts';
-import type { ScriptedTroupeOptions } from '../../src/testing/scripted-troupe.ts';
+import type { ScriptedTroupeParts } from '../../src/testing/scripted-troupe.ts';
 import type { ScriptedCall } from '../../src/testing/session-script.ts';
 import { initialize } from '../fixtures/initialize.ts';
 import { type Stage, servers, stageOf } from '../runtime/stage.ts';
@@ -27,7 +27,7 @@ export interface GatewayStage extends Stage {
   nextCall(server: string): Promise<ScriptedCall>;
 }
 
-export interface GatewayStageOptions extends ScriptedTroupeOptions {
+export interface GatewayStageOptions extends ScriptedTroupeParts {
   readonly only?: string;
   readonly http?: Partial<HttpGatewayOptions>;
   /** Instead of the token. */

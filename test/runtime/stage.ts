@@ -8,9 +8,9 @@ import type { CallFailure } from '../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../src/domain/tool.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
 import {
-  createScriptedTroupe,
   type ScriptedTroupe,
-  type ScriptedTroupeOptions,
+  type ScriptedTroupeParts,
+  scriptedTroupeOf,
 } from '../../src/testing/scripted-troupe.ts';
 import type { SessionScript } from '../../src/testing/session-script.ts';
 
@@ -32,7 +32,7 @@ export interface Stage extends ScriptedTroupe {
 
 /** Starts a troupe and lets its first pass happen. By default every server obeys at once. */
 export async function stageOf(
-  options: ScriptedTroupeOptions & { readonly obedient?: readonly string[] } = {},
+  options: ScriptedTroupeParts & { readonly obedient?: readonly string[] } = {},
 ): Promise<Stage> {
   const made = setUp(options);
   await made.settle();
@@ -43,13 +43,13 @@ export async function stageOf(
 export function setUp({
   obedient,
   ...options
-}: ScriptedTroupeOptions & { readonly obedient?: readonly string[] } = {}): Stage {
+}: ScriptedTroupeParts & { readonly obedient?: readonly string[] } = {}): Stage {
   let root: AnyActorRef | undefined;
   const inspect = (event: InspectionEvent): void => {
     root ??= event.actorRef as AnyActorRef;
     options.inspect?.(event);
   };
-  const scripted = createScriptedTroupe({ ...options, inspect });
+  const scripted = scriptedTroupeOf({ ...options, inspect });
   const children = (): readonly AnyActorRef[] =>
     childrenOf(root?.getSnapshot() as AnyMachineSnapshot);
   const made: Stage = {

@@ -25,6 +25,7 @@ export interface SpecFact {
 
 /** Kinds of pinned definitions other than tools. */
 export const pinKinds = ['instructions', 'prompt', 'resource', 'resourceTemplate'] as const;
+/** A kind of pinned definition other than a tool. */
 export type PinKind = (typeof pinKinds)[number];
 
 /** A definition that a server announced, as it was at approval or when it first appeared afterwards. */
@@ -54,9 +55,11 @@ export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
 
 /** A difference from the server's last approved form. */
 export interface ApprovalChange {
+  /** Key in the settings, for example `command`, `args[0]`, `env.KEY`. */
   readonly field: string;
   /** The previous value. Absent if the field did not exist; empty if it is not shown. */
   readonly before?: string;
+  /** The current value. Absent if the field was removed; empty if it is not shown. */
   readonly now?: string;
 }
 
@@ -100,6 +103,7 @@ export const approvalReasons = [
   'revoked',
   'toolsChanged',
 ] as const;
+/** Why a decision is needed. */
 export type ApprovalReason = (typeof approvalReasons)[number];
 
 /** What the user must see before deciding about a gated server. */
@@ -108,6 +112,7 @@ export interface ApprovalRequest {
   readonly server: string;
   /** The fingerprint that the decision binds to; it binds to nothing else. */
   readonly fingerprint: string;
+  /** `pending` until the user decides about this form of the server. */
   readonly decision: 'pending' | 'rejected' | 'granted';
   /** Why a decision is needed; present only while it is pending. */
   readonly because?: ApprovalReason;
@@ -124,9 +129,11 @@ export interface ApprovalRequest {
   readonly source: ServerStatus['source'];
   /** A local server's complete program and arguments. */
   readonly command?: string;
+  /** Arguments of {@link command}, as written; absent for a remote server. */
   readonly args?: readonly string[];
   /** Real path that the command currently leads to. */
   readonly executable?: string;
+  /** Absolute path of the folder in which the process starts; absent for a remote server. */
   readonly cwd?: string;
   /** Names of the variables; {@link values} says what they are set to. */
   readonly envNames?: readonly string[];
@@ -139,6 +146,7 @@ export interface ApprovalRequest {
    * `cwd`: configuration, packages and modules. Their content is approved; of a folder, its presence.
    */
   readonly folderFiles?: readonly string[];
+  /** A remote server's address, as written; absent for a local server. */
   readonly url?: string;
   /**
    * The host that the URL leads to, if the URL shows another one: in other letters, or as a number.

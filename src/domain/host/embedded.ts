@@ -5,11 +5,17 @@
  * fits, for example each half of `InMemoryTransport.createLinkedPair()`.
  */
 export interface EmbeddedTransport {
+  /** Begins to deliver messages; called once, after the callbacks are set. */
   start(): Promise<void>;
+  /** Sends one JSON-RPC message; rejects if it cannot be sent. */
   send(message: unknown): Promise<void>;
+  /** Ends the session; `onclose` follows. */
   close(): Promise<void>;
+  /** Called for each JSON-RPC message of the server. */
   onmessage?: ((message: never) => void) | undefined;
+  /** Called once, when no more messages follow. */
   onclose?: (() => void) | undefined;
+  /** Called for an error that does not end the session. */
   onerror?: ((error: Error) => void) | undefined;
 }
 

@@ -10,7 +10,9 @@ import type { LastError, ServerStatus } from './status.ts';
 
 /** A state under its public name. */
 export interface StateName {
+  /** The state. */
   readonly state: ServerState;
+  /** Why a server is in it; absent where the state says it all. */
   readonly reason?: StateReason;
 }
 
@@ -51,9 +53,11 @@ export interface Mover {
 export interface RunningTimer {
   /** The delay as the chart names it, for example `reconnectBackoff`. */
   readonly name: string;
+  /** Its duration, in milliseconds. */
   readonly totalMs: number;
   /** When the state that the timer belongs to was entered. */
   readonly enteredAt: string;
+  /** When it fires. */
   readonly dueAt: string;
   /** The timer's target; absent if the server stays in its state. */
   readonly to?: StateName;
@@ -165,6 +169,7 @@ export interface Explanation {
   readonly timers: readonly RunningTimer[];
   /** Present while the server waits for its turn to start. */
   readonly queue?: QueuePlace;
+  /** What decides whether calls reach the server; absent without a chart. */
   readonly circuit?: {
     readonly state: ServerStatus['circuit'];
     /** Number of consecutive failed calls; counted while the circuit is closed. */
@@ -174,6 +179,7 @@ export interface Explanation {
     /** Remaining cool-down; absent unless the circuit is open. */
     readonly cooldownLeftMs?: number;
   };
+  /** What is left before the server gives up or rests; absent without a chart. */
   readonly budgets?: {
     /** Attempts of the start or outage; `max` is null if there is no limit. */
     readonly attempts: { readonly used: number; readonly max: number | null };
@@ -186,6 +192,7 @@ export interface Explanation {
     readonly crashes?: WindowUse;
     readonly losses?: WindowUse;
   };
+  /** Whether the server may connect, and why. */
   readonly admission: {
     readonly verdict: Verdict;
     /** The rule that decided. */

@@ -30,7 +30,9 @@ export type ActorLife = 'active' | 'done' | 'error' | 'stopped';
 /** An event's allow-listed values, redacted; strings are cut at 200 characters. */
 export type EventFacts = Readonly<Record<string, string | number | boolean | null>>;
 
-interface InRecord<Kind extends string> {
+/** What every record has. */
+export interface RecordOf<Kind extends string> {
+  /** Tells the kinds of records apart. */
   readonly kind: Kind;
   /** Sequence number, counted from 1, without gaps within a run. */
   readonly n: number;
@@ -39,18 +41,21 @@ interface InRecord<Kind extends string> {
 }
 
 /** An actor was created. */
-export interface ActorRecord extends InRecord<'actor'> {
+export interface ActorRecord extends RecordOf<'actor'> {
+  /** The new actor. */
   readonly actor: ActorKey;
   /** The actor's id below its parent, for example `memory.0`, `session`, `slots`. */
   readonly id: string;
+  /** The actor that created it; absent for a root. */
   readonly parent?: ActorKey;
+  /** Its chart; absent for an actor without one. */
   readonly machine?: MachineKey;
   /** The server that the actor works for. */
   readonly server?: string;
 }
 
 /** An event was delivered. */
-export interface EventRecord extends InRecord<'event'> {
+export interface EventRecord extends RecordOf<'event'> {
   /** The receiver. */
   readonly to: ActorKey;
   /** The sender; absent for the host or I/O. The same as `to` for timers and raised events. */
@@ -62,7 +67,8 @@ export interface EventRecord extends InRecord<'event'> {
 }
 
 /** A chart took transitions: one microstep. */
-export interface StepRecord extends InRecord<'step'> {
+export interface StepRecord extends RecordOf<'step'> {
+  /** The chart that took them. */
   readonly actor: ActorKey;
   /** Type of the event that caused the step; empty for an eventless transition. */
   readonly type: string;
@@ -74,8 +80,10 @@ export interface StepRecord extends InRecord<'step'> {
  * The state of an actor after all steps caused by one event; omitted if nothing changed. Unless
  * `life` is `active`, it is this actor's last record, and its timers are over.
  */
-export interface StateRecord extends InRecord<'state'> {
+export interface StateRecord extends RecordOf<'state'> {
+  /** The actor whose state it is. */
   readonly actor: ActorKey;
+  /** The state of the actor's life. */
   readonly life: ActorLife;
   /**
    * Paths of the active leaves below the machine, as in the pictures' `data-state`, for example
@@ -90,13 +98,16 @@ export interface StateRecord extends InRecord<'state'> {
 }
 
 /** An event that no state accepted. */
-export interface IgnoredRecord extends InRecord<'ignored'> {
+export interface IgnoredRecord extends RecordOf<'ignored'> {
+  /** The actor that got the event. */
   readonly actor: ActorKey;
+  /** The event's type, for example `server.stop`. */
   readonly type: string;
 }
 
 /** A timer was armed. It ends with a `timerEnd` record of the same actor and id. */
-export interface TimerRecord extends InRecord<'timer'> {
+export interface TimerRecord extends RecordOf<'timer'> {
+  /** The chart that armed it. */
   readonly actor: ActorKey;
   /** XState's send id, for example `xstate.after.reconnectBackoff.server.connection.backoff`. */
   readonly id: string;
@@ -107,7 +118,8 @@ export interface TimerRecord extends InRecord<'timer'> {
 }
 
 /** A timer fired, or was cancelled. */
-export interface TimerEndRecord extends InRecord<'timerEnd'> {
+export interface TimerEndRecord extends RecordOf<'timerEnd'> {
+  /** The chart that armed it. */
   readonly actor: ActorKey;
   /** The timer's id, as in its `TimerRecord`. */
   readonly id: string;
@@ -116,7 +128,7 @@ export interface TimerEndRecord extends InRecord<'timerEnd'> {
 }
 
 /** A server's public status changed. */
-export interface StatusRecord extends InRecord<'status'> {
+export interface StatusRecord extends RecordOf<'status'> {
   /** The new status. */
   readonly status: ServerStatus;
 }
@@ -132,20 +144,21 @@ export interface LoginFacts {
 }
 
 /** A login began, or other servers share it now. */
-export interface LoginRecord extends InRecord<'login'> {
+export interface LoginRecord extends RecordOf<'login'> {
+  /** The login's actor. */
   readonly actor: ActorKey;
   /** What the login is for. */
   readonly login: LoginFacts;
 }
 
 /** A server was removed from the settings and has ended. */
-export interface GoneRecord extends InRecord<'gone'> {
+export interface GoneRecord extends RecordOf<'gone'> {
   /** The server's name in the settings. */
   readonly server: string;
 }
 
 /** The root compared the desired servers with the live ones. */
-export interface ReconciledRecord extends InRecord<'reconciled'> {
+export interface ReconciledRecord extends RecordOf<'reconciled'> {
   /** The steps of the pass, sorted by server. */
   readonly plan: readonly Step[];
   /** How long the pass took. */
@@ -155,7 +168,7 @@ export interface ReconciledRecord extends InRecord<'reconciled'> {
 }
 
 /** Records that were dropped, because the ring or the disk had no room. */
-export interface GapRecord extends InRecord<'gap'> {
+export interface GapRecord extends RecordOf<'gap'> {
   /** How many records are missing. */
   readonly count: number;
 }
@@ -177,6 +190,7 @@ export type InspectionRecord =
 
 /** First line of each journal file, so that the file is readable without the rotated ones. */
 export interface JournalHead {
+  /** Tells this line from a record. */
   readonly kind: 'journal';
   /** Version of this format. */
   readonly format: 1;
@@ -196,10 +210,15 @@ export interface JournalHead {
 
 /** An actor at one moment. */
 export interface PicturedActor {
+  /** Its key, unique within a run. */
   readonly actor: ActorKey;
+  /** The actor's id below its parent, for example `memory.0`, `session`, `slots`. */
   readonly id: string;
+  /** The actor that created it; absent for a root. */
   readonly parent?: ActorKey;
+  /** Its chart; absent for an actor without one. */
   readonly machine?: MachineKey;
+  /** The server that it works for. */
   readonly server?: string;
   /** The state of the actor's life. Ended actors are omitted, except for the root. */
   readonly life: ActorLife;
@@ -222,6 +241,7 @@ export interface InspectionPicture {
   readonly n: number;
   /** The time of that record, in milliseconds. */
   readonly t: number;
+  /** The actors that live then, parents before their children. */
   readonly actors: readonly PicturedActor[];
   /** The servers' statuses, sorted by name. */
   readonly servers: readonly ServerStatus[];

@@ -3,9 +3,11 @@ import { TroupeError } from '../troupe-error.ts';
 
 /** A required server that was not ready, and its state. */
 export interface MissingServer {
+  /** The server's name in the settings. */
   readonly name: string;
   /** Its state when the wait ended. */
   readonly state: ServerState;
+  /** Why it was in this state; absent where the state says it all. */
   readonly reason?: StateReason;
 }
 

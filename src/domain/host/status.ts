@@ -24,10 +24,13 @@ export interface LastError {
 export interface ServerStatus {
   /** The server's name in the settings. */
   readonly name: string;
+  /** What the server does now. */
   readonly state: ServerState;
   /** Why it is in this state; absent where the state says it all. */
   readonly reason?: StateReason;
+  /** Where its tools come from. */
   readonly catalog: CatalogState;
+  /** Whether calls reach it. */
   readonly circuit: CircuitState;
   /** When the current state (or reason) was entered. */
   readonly since: string;
@@ -80,6 +83,7 @@ export type SuccessorStatus = Pick<
   'generation' | 'state' | 'reason' | 'attempt' | 'nextAttemptAt' | 'pid' | 'lastError'
 >;
 
+/** The troupe's states, in their order. */
 export const troupeStates = ['starting', 'running', 'stopping', 'stopped'] as const;
 /** The troupe's state. `running`: the startup gate has opened. `stopped` is final. */
 export type TroupeState = (typeof troupeStates)[number];
@@ -92,6 +96,7 @@ export interface TroupeStatus {
   readonly version: string;
   /** When this state began, in ISO 8601. */
   readonly since: string;
+  /** What the troupe does now. */
   readonly state: TroupeState;
   /** The last pass: when it was, in ISO 8601, and how many steps it took. Absent before the first. */
   readonly lastReconcile?: {
@@ -99,6 +104,7 @@ export interface TroupeStatus {
     readonly steps: number;
     readonly durationMs: number;
   };
+  /** How many servers have a session. */
   readonly sessions: SessionCount;
   /** Present while settings limit the number of running servers. */
   readonly budget?: BudgetUse;
@@ -110,6 +116,7 @@ export interface TroupeStatus {
 export interface SessionCount {
   /** Over all transports. */
   readonly total: number;
+  /** The same by transport; 0 for those without one. */
   readonly byTransport: Readonly<Record<TransportKind, number>>;
   /** Running server processes, including those that are ending. */
   readonly subprocessCount: number;
@@ -140,6 +147,7 @@ export interface MemoryUse {
 
 /** What a server was used for, and what it uses now. */
 export interface ServerUsage {
+  /** The server's name in the settings. */
   readonly server: string;
   /** Number of requests sent to it for callers since the troupe started, such as tool calls. */
   readonly calls: number;
@@ -149,6 +157,7 @@ export interface ServerUsage {
 
 /** The status of the troupe and of all its servers at one moment, as plain data. */
 export interface TroupeSnapshot {
+  /** The status of the troupe itself. */
   readonly troupe: TroupeStatus;
   /** The servers' statuses, sorted by name. */
   readonly servers: readonly ServerStatus[];

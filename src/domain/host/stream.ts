@@ -13,9 +13,11 @@ declare global {
 
 /** Callbacks for a stream's values and its end. Streams of a troupe never fail. */
 export interface StreamObserver<Value> {
+  /** Called with each value. */
   next?(value: Value): void;
   /** Never called: a stream of statuses does not fail. */
   error?(error: unknown): void;
+  /** Called once, when no more values follow. */
   complete?(): void;
 }
 
@@ -29,5 +31,6 @@ export interface Stream<Value> {
 
 /** The type that RxJS's `from()` accepts. */
 export interface Streamable<Value> {
+  /** Returns the stream; each subscriber gets the current value first. */
   [Symbol.observable](): Stream<Value>;
 }

@@ -17,7 +17,9 @@ export interface ToolPairOptions {
 
 /** A tool in the format that model APIs accept. */
 export interface PairedTool {
+  /** The name to offer it by. */
   readonly name: string;
+  /** What it does, for the model. */
   readonly description: string;
   /** The JSON Schema of its arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;

@@ -11,7 +11,7 @@ import {
   type TroupeOptions,
 } from 'mcp-troupe';
 import type { TroupeChartElement } from 'mcp-troupe/chart';
-import type { InspectionRecord } from 'mcp-troupe/inspection';
+import { type InspectionRecord, serverStates } from 'mcp-troupe/inspection';
 import type { Account } from 'mcp-troupe/login';
 import type { StdioSpec } from 'mcp-troupe/settings';
 
@@ -43,6 +43,7 @@ const { result }: CallReport = await troupe.callServerTool(
 );
 assert.equal(result.content[0]?.['text'], '{"text":"hi"}');
 assert.ok(seen.some(({ state }) => state === 'ready'));
+assert.ok(seen.every(({ state }) => serverStates.includes(state)));
 const records: readonly InspectionRecord[] = troupe.inspection.records(1, 1_000);
 assert.ok(records.some(({ kind }) => kind === 'status'));
 const accounts: readonly Account[] = await troupe.accounts();
