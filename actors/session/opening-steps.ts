@@ -123,7 +123,7 @@ export class Opening {
     const launch = await this.#approved(resolved.launch, target);
     await turnToLaunch();
     signal.throwIfAborted();
-    const connection = new StdioTransport(launch, this.#connectionSetup());
+    const connection = this.#process(launch, target);
     this.#connection = connection;
     try {
       await connection.launch();
@@ -221,6 +221,14 @@ export class Opening {
     return { ...failure, kind: 'protocol' };
   }
 
+  #process(launch: StdioLaunch, { spec: { era } }: SessionTarget) {
+    const { lease } = this.#ports;
+    const { questions } = this.#setup;
+    const { server } = this.#id;
+    if (lease === undefined) return new StdioTransport(launch, this.#connectionSetup(true));
+    return lease({ server, launch, era, questions, connection: this.#connectionSetup() });
+  }
+
   /** Whether the era is unknown, so that the server is probed. */
   get #asksEra(): boolean {
     return this.#era.negotiation.mode === 'auto' && this.#era.prior === undefined;
@@ -261,8 +269,8 @@ export class Opening {
     this.#connection = made.connection;
   }
 
-  #connectionSetup(): ConnectionSetup {
-    const kept = this.#ports.processes?.expect(this.#id.server);
+  #connectionSetup(isKept = false): ConnectionSetup {
+    const kept = isKept ? this.#ports.processes?.expect(this.#id.server) : undefined;
     return {
       clock: this.#ports.clock,
       secrets: this.values.secrets,

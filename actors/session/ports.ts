@@ -17,14 +17,18 @@ import type {
   RootFolder,
 } from '../../src/domain/question.ts';
 import type { LogOrigin } from '../../src/domain/server-log.ts';
-import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import type { Era, ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict, SessionHandle, SessionInput } from '../../src/domain/session.ts';
 import type { FolderFile } from '../../src/domain/settings.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
+import type { StdioLaunch } from '../processes/system.ts';
+import type { ConnectionSetup } from '../transports/connection/connection.ts';
 import type { RemoteEndpoint } from '../transports/http/proxy-and-tls.ts';
+import type { LeasedConnection } from '../transports/shared/leased-connection.ts';
 import type { FolderScope } from '../values/folder-files.ts';
 import type { ValueSource } from '../values/source.ts';
+import type { AskableThings } from './calls/question-reading.ts';
 
 /** The settings that a session needs to open a server. */
 export interface SessionTarget {
@@ -105,6 +109,16 @@ export interface QuestionPorts {
   ): Promise<QuestionAnswer | undefined>;
 }
 
+/** The process that a session needs, and the session's end of the connection to it. */
+export interface WantedProcess {
+  readonly server: string;
+  readonly launch: StdioLaunch;
+  readonly era: Era;
+  /** What the client declares in the handshake. */
+  readonly questions: AskableThings | undefined;
+  readonly connection: ConnectionSetup;
+}
+
 export interface SessionPorts {
   /**
    * Returns the current settings; called again at each step, so that a new policy takes effect at
@@ -151,6 +165,11 @@ export interface SessionPorts {
     method: string,
     params: Readonly<Record<string, unknown>>,
   ) => void;
+  /**
+   * Leases the process of a local server, which other sessions may use too. If absent, each session
+   * has a process of its own.
+   */
+  readonly lease?: (wanted: WantedProcess) => LeasedConnection;
   /** Registers the processes that sessions start. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
   /**

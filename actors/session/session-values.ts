@@ -145,8 +145,9 @@ export class SessionValues {
         `the variable ${variable}, which "${key}" refers to, is not set; the reference stays as it is`,
       );
     const { env, projectRoot } = this.#ports;
+    const isOfProject = policy.connect.sharing !== 'always';
     const resolved = resolveSpec(spec, env, {
-      projectRoot,
+      projectRoot: isOfProject ? projectRoot : undefined,
       ...(values !== undefined && { values }),
       onMissing: policy.connect.missingVariable === 'keep' ? onMissing : undefined,
     });

@@ -2,6 +2,7 @@
 
 import type { AnyStateMachine } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
+import { leaseMachine } from '../../machines/lease.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { recordFileMachine } from '../../machines/record-file.ts';
@@ -64,6 +65,7 @@ export const charts: readonly ListedChart[] = [
   listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
   listed(retentionMachine, ['retention', 'What is kept for its user', 'retention', 'retention']),
+  listed(leaseMachine, ['lease', 'A lease of a process', 'lease', 'lease']),
   listed(throttleMachine, ['throttle', 'A throttle of signals', 'throttle', 'throttle']),
   listed(recordFileMachine, ['recordFile', 'A stored file', 'recordFile', 'record-file']),
 ];

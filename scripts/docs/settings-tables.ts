@@ -220,6 +220,13 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
       'Ready and without a call for this long, the server is stopped until the next one; the count begins within a second of the last call. Null = never.',
     example: 1,
   },
+  sharing: {
+    takes: '`"project"`, `"always"` or `"client"`',
+    byDefault: byPolicy(defaultPolicy.connect.sharing),
+    meaning:
+      'Which clients of a troupe share the process of this local server: those with the same project, all, or none ([library.md](library.md#several-clients)).',
+    example: 'client',
+  },
   restart: {
     takes: '`"auto"`, `"never"`, `"failure"`, `"always"` or `"remote"`',
     byDefault: byPolicy(defaultPolicy.restart.on),

@@ -148,6 +148,13 @@ export interface ConnectPolicy {
    */
   readonly missingVariable: 'fail' | 'keep';
   /**
+   * Which clients of a troupe share the process of a local server that they would start alike.
+   * `project`: those with the same project; `always`: all, and the process is not given the project as
+   * a variable; `client`: none. Remote servers have a session for each client. The key `sharing` sets
+   * it.
+   */
+  readonly sharing: 'always' | 'project' | 'client';
+  /**
    * Number of local servers that may start at once; null for no limit. `auto`: eight per processor
    * core, and a start that takes longer than a second no longer counts. `mcp.slots` wins.
    */
@@ -283,6 +290,13 @@ export interface IdlePolicy {
    * The key `idleStopMs` sets it.
    */
   readonly stopMs: number | null;
+  /**
+   * How long the process of a local server is kept, in milliseconds, after the last of several clients
+   * has released it. With one client, it ends at once.
+   */
+  readonly drainMs: number;
+  /** After how long without a call a process that the last client releases ends at once. */
+  readonly maxIdleMs: number;
 }
 
 /** Which lists of tools are shown and stored, and for how long. */

@@ -14,13 +14,7 @@ export type Retention = ReturnType<typeof retain>;
  * @param onExpired - not called after a release
  */
 export function retain(clock: Clock, use: () => PresentUse, onExpired: () => void) {
-  const actor = createActor(chart, {
-    // What is only kept does not keep the process running.
-    clock: {
-      setTimeout: (onReached, delayMs) => startDeadline(clock, delayMs, onReached),
-      clearTimeout: (stop: () => void) => stop(),
-    },
-  });
+  const actor = createActor(chart, { clock: unheldClock(clock) });
   actor.on('use.asked', () => actor.send({ type: 'use.seen', ...use() }));
   actor.subscribe({
     complete: () => {
@@ -40,6 +34,15 @@ export function retain(clock: Clock, use: () => PresentUse, onExpired: () => voi
     },
     useChanged: (): void => send('use.changed'),
     release: (): void => send('kept.released'),
+  };
+}
+
+/** A chart's clock whose timers do not keep the process running, for what is only kept. */
+export function unheldClock(clock: Clock) {
+  return {
+    setTimeout: (onReached: () => void, delayMs: number) =>
+      startDeadline(clock, delayMs, onReached),
+    clearTimeout: (stop: () => void) => stop(),
   };
 }
 

@@ -32,8 +32,10 @@ import { withActors } from '../../machines/xstate/with-actors.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
+import type { ClientParts } from './clients/pool.ts';
 import type { ReplaceableParts } from './replaceable-parts.ts';
 import type { ReadEnvFileNames } from './settings-lookups.ts';
+import type { TroupeOptions } from './troupe.ts';
 
 /** What a troupe needs besides the host's options. */
 export interface TroupeParts extends ReplaceableParts {
@@ -78,6 +80,10 @@ export interface TroupeParts extends ReplaceableParts {
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,
   ) => DockerGateway;
+  /** Creates the parts of a further client. Default: these. */
+  readonly forClient?: (options: TroupeOptions) => TroupeParts;
+  /** What this troupe has from the one that it is a client of. Default: it is none. */
+  readonly client?: ClientParts;
   /** Reports listeners that threw and actors that broke. */
   readonly report: (message: string, error: unknown) => void;
 }

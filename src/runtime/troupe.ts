@@ -554,6 +554,39 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void;
   /**
+   * Opens a further client: a troupe with its own settings, approvals, launch bound, roots, questions
+   * and calls, which shares the processes of local servers with the others
+   * (docs/library.md#several-clients). It reads what this troupe reads, except where an option says
+   * otherwise; `allow` and `trusted` only narrow. Its `stop()` closes it alone, and the end of this
+   * troupe closes all.
+   *
+   * @throws TroupeError `INVALID_ARGUMENTS`; `SHUTTING_DOWN`
+   */
+  openClient(
+    options: Pick<
+      TroupeOptions,
+      | 'projectRoot'
+      | 'sources'
+      | 'settings'
+      | 'servers'
+      | 'trusted'
+      | 'allow'
+      | 'roots'
+      | 'env'
+      | 'inputs'
+      | 'onQuestion'
+      | 'questions'
+      | 'permission'
+      | 'askPermission'
+      | 'inspect'
+    > & {
+      /** Shown wherever clients are listed, and counted for limits per client. */
+      readonly name: string;
+      /** Closes the client after this time, in milliseconds. Default: never. */
+      readonly deadlineMs?: number;
+    },
+  ): Troupe;
+  /**
    * Adds one server, or replaces the one added under this name. It wins over every layer except
    * managed settings, and stays until it is removed.
    *

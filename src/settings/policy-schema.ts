@@ -205,6 +205,7 @@ export const policySchemas: {
     remoteTimeoutMs: msOrNull('no deadline'),
     listTimeoutMs: ms(),
     missingVariable: choice('fail', 'keep'),
+    sharing: choice('always', 'project', 'client'),
     queueTimeoutMs: ms(),
     localSlots: slots(),
     remoteSlots: slots(),
@@ -245,7 +246,7 @@ export const policySchemas: {
     failures: count(),
     treatMethodNotFoundAsAlive: truth(),
   },
-  idle: { stopMs: msOrNull('never') },
+  idle: { stopMs: msOrNull('never'), drainMs: ms(0), maxIdleMs: ms(0) },
   catalog: {
     whileDown: choice('keepStale', 'hide', 'deferred'),
     afterGiveUp: choice('hide', 'keepStale'),

@@ -128,6 +128,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     inspection: new Proxy({} as StandIn['inspection'], { get: notHere }),
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
     required: notHere,
+    openClient: notHere,
     listed: () => Promise.resolve(true),
     tools: () => parts.tools ?? [],
     searchTools: () => [],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
+import { leaseMachine } from '../../machines/lease.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { questionMachine } from '../../machines/question.ts';
 import { recordFileMachine } from '../../machines/record-file.ts';
@@ -24,6 +25,7 @@ const charts = {
   authorizationMachine,
   permissionMachine,
   questionMachine,
+  leaseMachine,
   retentionMachine,
   throttleMachine,
   recordFileMachine,

@@ -83,6 +83,11 @@ export class MessageStages {
     this.fence(() => this.#pass(message, client));
   }
 
+  /** Runs the stages from 4 on, for a message that passed the others on a shared connection. */
+  relay(message: JSONRPCMessage, client: Transport['onmessage']): void {
+    this.fence(() => this.#handOver(message, client));
+  }
+
   /** Runs a handler for the server's input; an exception ends the connection. */
   fence(handle: () => void): void {
     try {
@@ -100,7 +105,11 @@ export class MessageStages {
   }
 
   #pass(message: JSONRPCMessage, client: Transport['onmessage']): void {
-    if (!('method' in message ? this.#admits(message) : this.#isFirstAnswer(message))) return;
+    if ('method' in message ? this.#admits(message) : this.#isFirstAnswer(message))
+      this.#handOver(message, client);
+  }
+
+  #handOver(message: JSONRPCMessage, client: Transport['onmessage']): void {
     if (this.questions?.(message) === true) return;
     if (this.calls?.(message) === true) return;
     client?.(message);

@@ -60,6 +60,8 @@ export const defaultPolicy: ServerPolicy = {
     queueTimeoutMs: 300_000,
     // A server that received "${TOKEN}" as its token would fail without a visible reason.
     missingVariable: 'fail',
+    // A server may keep what it learns of a project to itself only if another project has another one.
+    sharing: 'project',
     // A local start keeps a core busy or waits for something else, so the cores decide.
     // A remote start costs a socket, so only a real crowd waits.
     localSlots: 'auto',
@@ -143,6 +145,10 @@ export const defaultPolicy: ServerPolicy = {
   idle: {
     // Never: stopping a server loses whatever it holds in memory, so it is opt-in.
     stopMs: null,
+    // Half a minute: the next agent of a batch finds the servers of the one before.
+    drainMs: 30_000,
+    // Five minutes: clients that only come and go do not keep a server that no one calls.
+    maxIdleMs: 300_000,
   },
 
   catalog: {

@@ -46,7 +46,7 @@ import { createServices, type Services } from './services.ts';
 export type { TroupeParts } from '../root-actor.ts';
 
 export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Troupe {
-  const services = createServices(options, parts);
+  const services = createServices(options, parts, assembleTroupe);
   const { board, root, listeners } = services;
   const snapshot = () => snapshotOf(services);
   const inspection = new RecordedInspection(options, { ...parts, root, listeners, snapshot });
@@ -131,6 +131,7 @@ function waits({ parts: { clock }, root, board, progress, absentError }: Service
 /** Creates the methods that change servers, and the end of the troupe. */
 function orders(services: Services, end: TroupeEnd) {
   const { parts, root, board, calls, progress, approvals, questions, values, added } = services;
+  const { clients } = services;
   const { clock } = parts;
   const refuseWhenOver = (): void => {
     if (progress.isOver())
@@ -142,11 +143,12 @@ function orders(services: Services, end: TroupeEnd) {
     const desired = 'server' in order ? desiredNamed(order.server, services) : undefined;
     if (isApprovalOrder(order)) approvals.refuseOutdated(order, desired as DesiredServer);
     const isEnd = order.type === 'troupe.stop' || order.type === 'troupe.kill';
-    if (isEnd) end.begin();
+    if (isEnd) end.begin(order.type === 'troupe.kill');
     else refuseWhenOver();
     if (isAnotherTry(order)) values.askAgain();
     if (progress.isOver()) return;
     progress.during(() => {
+      if (order.type === 'server.restart') clients.leases.renew(order.server);
       if (isAnotherTry(order) && desired !== undefined) approvals.readAgain(desired);
       if (order.type === 'roots.changed') return questions.roots.set(order.roots);
       if (order.type === 'plugins.changed') return services.setPlugins(order.plugins);
@@ -161,12 +163,18 @@ function orders(services: Services, end: TroupeEnd) {
   async function stop(options: StopOptions = {}): Promise<unknown> {
     checkStop(options);
     const { graceMs = 0, force = false } = options;
-    if (graceMs > 0 && !end.hasBegun) await calls.finish(clock.now() + graceMs);
+    if (graceMs > 0 && !end.hasBegun)
+      await Promise.all([calls.finish(clock.now() + graceMs), clients.stop(options)]);
     if (!progress.isOver()) send({ type: force ? 'troupe.kill' : 'troupe.stop' });
     return end.report;
   }
   return {
     send,
+    openClient: (own) => {
+      refuseWhenOver();
+      if (end.hasBegun) throw new TroupeError('SHUTTING_DOWN', 'The troupe is stopping.');
+      return clients.open(own);
+    },
     addServer: (name, settings) => {
       refuseWhenOver();
       added.add(name, settings);

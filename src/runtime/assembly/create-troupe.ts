@@ -25,7 +25,7 @@ import { withApiWords } from '../errors/api-words.ts';
 import { projectRootOf } from '../options/settings-ports.ts';
 import { promptClock, realClock } from '../real-clock.ts';
 import type { Troupe, TroupeOptions } from '../troupe.ts';
-import { assembleTroupe } from './assemble-troupe.ts';
+import { assembleTroupe, type TroupeParts } from './assemble-troupe.ts';
 
 const seedRange = 2 ** 31;
 
@@ -43,10 +43,14 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
 
 /** Starts a troupe whose errors name commands, as the command line needs them. */
 export function createCommandTroupe(options: TroupeOptions = {}): Troupe {
+  return assembleTroupe(options, { ...partsOf(options), forClient: partsOf });
+}
+
+function partsOf(options: TroupeOptions): TroupeParts {
   const { clock = realClock, env = process.env } = options;
   const stateDir = options.stateDir === undefined ? undefined : resolve(options.stateDir);
   const projectRoot = projectRootOf(options);
-  return assembleTroupe(options, {
+  return {
     clock,
     coreCount: availableParallelism(),
     // The prompt clock, so that servers get the wake-up before their overdue deadlines fire.
@@ -78,7 +82,7 @@ export function createCommandTroupe(options: TroupeOptions = {}): Troupe {
     // A troupe on a host's clock waits for nothing but that clock.
     ...(options.clock === undefined && { settings: { yieldToServers: () => after(1) } }),
     report,
-  });
+  };
 }
 
 function report(message: string, error: unknown): void {

@@ -4,6 +4,7 @@ import type { ServerState } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import type { CallDispatcher } from '../calls/dispatcher.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
+import type { Clients } from '../clients/clients.ts';
 import type { RecordedInspection } from '../inspection.ts';
 import { brokenActor } from '../root-actor.ts';
 import type { ServerRecords } from '../server-records.ts';
@@ -26,6 +27,7 @@ interface EndPorts extends Pick<SharedPorts, 'parts' | 'book' | 'problems' | 'li
   readonly questions: Pick<Questions, 'close'>;
   readonly approvals: Pick<Approvals, 'follow' | 'close'>;
   readonly catalogs: Pick<Catalogs, 'close'>;
+  readonly clients: Closable & Pick<Clients, 'stop'>;
   readonly values: Closable;
   readonly logins: Closable & Pick<StatusBoard, 'retain'>;
   readonly processes: (Closable & { reap(): unknown }) | undefined;
@@ -71,20 +73,21 @@ export class TroupeEnd {
   }
 
   /** Ends pending calls and open questions, and refuses new ones. */
-  begin(): void {
-    const { board, calls, problems, questions } = this.#services;
+  begin(isForced = false): void {
+    const { board, calls, clients, problems, questions } = this.#services;
     if (this.#sessions === undefined) {
       const open = board.statuses().filter(({ state }) => sessionStates.has(state));
       this.#sessions = open.map(({ name }) => name);
       this.#known = problems.all();
     }
+    void clients.stop(isForced ? { force: true } : {});
     for (const name of calls.close()) this.#forced.add(name);
     questions.close();
   }
 
   #follow(onEnded: () => void): void {
     const { parts, root, board, progress, records, problems, approvals } = this.#services;
-    this.#services.processes?.reap();
+    if (parts.client === undefined) this.#services.processes?.reap();
     const endWatch = parts.watchSleep?.(() => root.send({ type: 'system.woke' }));
     root.on('reconciled', (event) => {
       const durationMs = progress.noteReconciled(event);
@@ -152,9 +155,12 @@ function textOf({ file, message }: Problem): string {
 
 /** Closes the stores first and the guardian last, because it watches all other processes. */
 async function close(
-  { catalogs, approvals, values, processes, logins }: EndPorts,
+  { parts, catalogs, approvals, values, processes, logins, clients }: EndPorts,
   inspection: RecordedInspection,
 ): Promise<void> {
   await Promise.all([catalogs.close(), approvals.close(), values.close(), logins.close()]);
-  await Promise.all([processes?.close(), inspection.close()]);
+  await clients.close();
+  // A client's are those of its troupe.
+  const own = parts.client === undefined ? processes : undefined;
+  await Promise.all([own?.close(), inspection.close()]);
 }

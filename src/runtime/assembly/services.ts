@@ -19,6 +19,7 @@ import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mergeSettings } from '../../settings/merge-settings.ts';
 import { CallDispatcher } from '../calls/dispatcher.ts';
 import { Catalogs } from '../catalog/catalogs.ts';
+import { Clients } from '../clients/clients.ts';
 import { DesiredBook } from '../desired/book.ts';
 import { unknownServer } from '../errors/refused.ts';
 import { Listeners } from '../listeners.ts';
@@ -39,7 +40,7 @@ import type { SharedPorts } from '../shared-ports.ts';
 import { type RootRef, StatusBoard } from '../status/board.ts';
 import { stepForInput } from '../status/next-step.ts';
 import { BudgetWatch, ProblemList } from '../status/problems.ts';
-import type { TroupeOptions } from '../troupe.ts';
+import type { Troupe, TroupeOptions } from '../troupe.ts';
 import { Approvals } from '../user/approvals.ts';
 import { Questions } from '../user/open-questions.ts';
 import { Permissions } from '../user/permissions.ts';
@@ -48,7 +49,7 @@ import { TroupeProgress } from '../waits/troupe-progress.ts';
 export type Services = ReturnType<typeof createServices>;
 
 /** Creates the root without starting it. Services reach those created later through functions. */
-export function createServices(options: TroupeOptions, parts: TroupeParts) {
+export function createServices(options: TroupeOptions, parts: TroupeParts, create: Create) {
   const { clock, report } = parts;
   const startedAt = clock.now();
   checkOptions(options);
@@ -60,18 +61,19 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const budget = new BudgetWatch((list) => problems.set('budget', list));
   const records = new ServerRecords(parts, listeners);
   const policy = hostPolicy(options.policy);
-  const processes = parts.keepProcesses?.((list) => problems.set('processes', list));
+  const processes =
+    parts.client?.processes ?? parts.keepProcesses?.((list) => problems.set('processes', list));
   const settingsPorts = { ...settingsPortsOf(options, parts, () => processes), policy };
   const { projectRoot, docker } = settingsPorts;
-  const servers = options.servers ?? {};
   const late = { book, root: () => root, board: () => board };
   const progress = new TroupeProgress(clock, startedAt, late);
   const shared: SharedPorts = { parts, projectRoot, problems, listeners, records, ...late };
   const approvals: Approvals = new Approvals({ ...shared, catalogs: () => catalogs });
-  const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
+  const plainReader = embeddingReader(createSettingsReader(settingsPorts), options.servers ?? {});
   const reader = approvals.lookedUpBy(plainReader);
   const values = valuesOf(options, { parts, processes, ...late });
   const questions = new Questions(options, shared);
+  const clients = clientsOf(options, create, { parts, processes, projectRoot, questions });
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
   const found = createGenerationSets();
@@ -87,10 +89,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       ...catalogs.session,
       specOf: (owner) => targetOf(owner, book, approvals),
       onExecutableMoved: () => root.send({ type: 'settings.reload' }),
+      lease: clients.leases.lease,
       processes,
       values,
       ...found,
-      embedded: new Map(Object.entries(servers)),
+      embedded: new Map(Object.entries(options.servers ?? {})),
       questions: questions.session,
       authenticatorFor: logins.authenticatorFor,
       log: records.noteLine,
@@ -118,13 +121,33 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, shared);
   const callPorts = { ...parts, ...logins.forCalls, book, board, sessions, approvals, permissions };
-  const { tools } = catalogs;
-  const calls = new CallDispatcher({ ...callPorts, tools, absentError, records });
+  const ofCalls = { ...callPorts, ...clients.forCalls, tools: catalogs.tools };
+  const calls = new CallDispatcher({ ...ofCalls, absentError, records });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));
-  const more = { added: new AddedServers(reader), setPlugins, records };
+  const more = { added: new AddedServers(reader), setPlugins, records, clients };
   const kept = { ...shared, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, ...more, root, board, calls, reader, docker, progress, budget, absentError };
+}
+
+interface ClientsSetup extends Pick<SharedPorts, 'parts' | 'projectRoot'> {
+  readonly processes: ReturnType<NonNullable<TroupeParts['keepProcesses']>>;
+  readonly questions: Questions;
+}
+
+type Create = (options: TroupeOptions, parts: TroupeParts) => Troupe;
+
+function clientsOf(
+  options: TroupeOptions,
+  create: Create,
+  { parts, processes, projectRoot, questions }: ClientsSetup,
+): Clients {
+  const { clock, client, forClient } = parts;
+  return new Clients({
+    ...{ options, clock, client, processes, projectRoot },
+    roots: () => questions.roots.folders,
+    create: (its, opened) => create(its, { ...(forClient?.(its) ?? parts), client: opened }),
+  });
 }
 
 function valuesOf(

@@ -29,7 +29,7 @@ import { CallPermissions, type CallPermissionsPorts } from './call-permissions.t
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
 import { type Operation, requestOperation } from './operation.ts';
-import { CallQuotas } from './quotas.ts';
+import type { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
 import { type ToolAddress, ToolOperation } from './tool-address.ts';
@@ -38,6 +38,8 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
   readonly book: DesiredBook;
   readonly tools: ToolList;
   readonly approvals: Approvals;
+  /** The counts of limited calls. */
+  readonly quotas: CallQuotas;
   /** The client whose calls name no other. Default: `host`. */
   readonly clientName?: string | undefined;
   /** The error for a name that no server has. */
@@ -80,7 +82,6 @@ export class CallDispatcher {
   readonly #permissions: CallPermissions;
   /** Called once the last call has ended; undefined while calls are accepted. */
   #onFinished: Set<() => void> | undefined;
-  readonly #quotas = new CallQuotas();
   #isClosed = false;
 
   constructor(ports: CallDispatcherPorts) {
@@ -187,7 +188,7 @@ export class CallDispatcher {
     const counted = client?.user
       ? `user ${client.user}`
       : `client ${clientName ?? this.#ports.clientName ?? hostName}`;
-    this.#quotas.admit(call, { client: counted, limits, desired }, now);
+    this.#ports.quotas.admit(call, { client: counted, limits, desired }, now);
   }
 
   /** Sends a call now if nothing stands in its way; otherwise waits first. */
@@ -430,7 +431,7 @@ export class CallDispatcher {
   #failed(call: Call, error: unknown): never {
     call.end();
     const failure = call.errorOf(error);
-    if (failure.outcome === 'not_executed') this.#quotas.giveBack(call);
+    if (failure.outcome === 'not_executed') this.#ports.quotas.giveBack(call);
     throw failure;
   }
 

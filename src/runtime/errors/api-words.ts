@@ -38,6 +38,7 @@ export function withApiWords(troupe: Troupe): Troupe {
     (...args: readonly unknown[]): unknown => {
       try {
         const result = method(...args);
+        if (name === 'openClient') return withApiWords(result as Troupe);
         return result instanceof Promise ? result.catch(throwInApiWords) : result;
       } catch (error) {
         return throwInApiWords(error);

@@ -374,6 +374,7 @@ const shorthands = {
   ],
   restart: [['restart', 'on']],
   idleStopMs: [['idle', 'stopMs']],
+  sharing: [['connect', 'sharing']],
   timeoutMs: [['call', 'timeoutMs']],
 } as const satisfies Partial<
   Record<keyof ServerEntry, readonly (readonly [PolicyGroup, string])[]>

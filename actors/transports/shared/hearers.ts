@@ -1,0 +1,164 @@
+/** Who hears what a shared server says without naming a request: its questions, log, output and updates. */
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { Clock } from '../../../src/domain/clock.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
+import { type LogLevel, logLevels } from '../../../src/domain/log-level.ts';
+import { type AskingCall, AskingCalls } from '../../../src/policies/calls/client-to-ask.ts';
+import { metaKeys } from '../../../src/protocol/meta.ts';
+import { methods } from '../../../src/protocol/methods.ts';
+import type { LeasedConnection } from './leased-connection.ts';
+
+type Id = string | number;
+export type Notification = Extract<JSONRPCMessage, { method: string; id?: never }>;
+
+interface SharedCall extends AskingCall {
+  readonly client: LeasedConnection;
+  leftAt: number | undefined;
+  isStopped: boolean;
+}
+
+/** Requests that a server may ask and write about. */
+const calls: ReadonlySet<string> = new Set(
+  [methods.callTool, methods.readResource, methods.getPrompt, methods.complete].map(
+    ({ name }) => name,
+  ),
+);
+// All clients of a troupe are of one user.
+const user = 'host';
+
+export class Hearers {
+  readonly #clock: Clock;
+  readonly #calls = new AskingCalls<SharedCall>();
+  /** Abandoned calls by the id of a ping that was sent after their cancellation. */
+  readonly #stopping = new Map<Id, SharedCall>();
+  readonly #subscribers = new Map<string, Set<LeasedConnection>>();
+  readonly #levels = new Map<LeasedConnection, LogLevel>();
+  #lastCaller: LeasedConnection | undefined;
+  #usedAt: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#usedAt = clock.now();
+  }
+
+  /** Time since a call began or ended, in milliseconds. */
+  get unusedMs(): number {
+    return this.#clock.now() - this.#usedAt;
+  }
+
+  noteSent(id: Id, method: string, client: LeasedConnection): void {
+    if (!calls.has(method)) return;
+    const facts = { user, leftAt: undefined, isStopped: false, isAsking: false };
+    this.#calls.sent(Number(id), { client, ...facts });
+    this.#noteUse(client);
+  }
+
+  /** Takes any answer of the server. */
+  noteAnswer(id: Id): void {
+    const stopped = this.#stopping.get(id);
+    if (stopped !== undefined) stopped.isStopped = true;
+    this.#stopping.delete(id);
+    const call = this.#calls.get(Number(id));
+    if (call === undefined) return;
+    this.#calls.answered(Number(id));
+    this.#noteUse(call.client);
+  }
+
+  /**
+   * Until the server has read that a call was cancelled, it may still ask about it.
+   *
+   * @param ping - sends a ping, whose answer proves that it has, and returns its id; undefined for a
+   * server that asks no questions
+   */
+  noteCancelled(id: Id, ping: (() => Id) | undefined): void {
+    const call = this.#calls.get(Number(id));
+    if (call === undefined) return;
+    call.leftAt = this.#clock.now();
+    this.#noteUse(call.client);
+    if (ping !== undefined) this.#stopping.set(ping(), call);
+  }
+
+  #noteUse(caller: LeasedConnection): void {
+    this.#lastCaller = caller;
+    this.#usedAt = this.#clock.now();
+  }
+
+  subscribe(uri: string, holder: LeasedConnection): void {
+    const subscribers = this.#subscribers.get(uri) ?? new Set();
+    this.#subscribers.set(uri, subscribers.add(holder));
+  }
+
+  /** Returns whether that was the last subscriber. */
+  unsubscribe(uri: string, holder: LeasedConnection): boolean {
+    const subscribers = this.#subscribers.get(uri);
+    const hadIt = subscribers?.delete(holder) === true;
+    if (subscribers?.size === 0) this.#subscribers.delete(uri);
+    return hadIt && subscribers?.size === 0;
+  }
+
+  /** Returns whether the server has to be told, because no one wants to hear more. */
+  setLevel(level: unknown, holder: LeasedConnection): boolean {
+    this.#levels.set(holder, level as LogLevel);
+    const all = [...this.#levels.values()].map(severityOf);
+    return severityOf(level) <= Math.min(...all);
+  }
+
+  /** Returns the resources that no one is subscribed to any more. */
+  forget(holder: LeasedConnection): readonly string[] {
+    this.#levels.delete(holder);
+    return [...this.#subscribers.keys()].filter((uri) => this.unsubscribe(uri, holder));
+  }
+
+  /** The only client that a question can be for; undefined if that is not certain. */
+  ofQuestion(): LeasedConnection | undefined {
+    const owner = this.#calls.ownerAt(this.#clock.now());
+    if (owner.type === 'nobody') return undefined;
+    return owner.type === 'call' ? owner.call.client : owner.calls[0]?.client;
+  }
+
+  /** @param ownerOf - the client that sent the request of this id, or has the question of this id */
+  ofNotification(
+    { method, params = {} }: Notification,
+    holders: ReadonlySet<LeasedConnection>,
+    ownerOf: (id: Id) => LeasedConnection | undefined,
+  ): readonly LeasedConnection[] {
+    const { _meta: meta, progressToken, requestId, uri, level } = params;
+    const subscription = isRecord(meta) ? meta[metaKeys.subscriptionId] : undefined;
+    const { progress, cancelled, resourceUpdated, logMessage } = methods;
+    const id = subscription ?? (method === progress.name ? progressToken : requestId);
+    if (subscription !== undefined || method === progress.name || method === cancelled.name)
+      return [ownerOf(id as Id) ?? []].flat();
+    if (method === resourceUpdated.name) return [...(this.#subscribers.get(String(uri)) ?? [])];
+    if (method !== logMessage.name) return [...holders];
+    return this.ofOutput(holders).filter((holder) => {
+      const wanted = this.#levels.get(holder);
+      return wanted === undefined || severityOf(level) >= severityOf(wanted);
+    });
+  }
+
+  /** Those with a call in flight, otherwise the one that had the last call; before any call, all. */
+  ofOutput(holders: ReadonlySet<LeasedConnection>): readonly LeasedConnection[] {
+    const all = [...holders];
+    if (all.length < 2) return all;
+    const callers = this.#callers();
+    return callers.size === 0 ? all : all.filter((holder) => callers.has(holder));
+  }
+
+  /** Whether a client, which may have left, may see what the process wrote. */
+  sees(holder: LeasedConnection, holders: ReadonlySet<LeasedConnection>): boolean {
+    if ([...holders].every((other) => other === holder)) return true;
+    const callers = this.#callers();
+    return callers.size === 0 || callers.has(holder);
+  }
+
+  #callers(): ReadonlySet<LeasedConnection> {
+    const callers = new Set(this.#calls.waiting().map(({ client }) => client));
+    if (callers.size === 0 && this.#lastCaller !== undefined) callers.add(this.#lastCaller);
+    return callers;
+  }
+}
+
+function severityOf(level: unknown): number {
+  return logLevels.indexOf(level as LogLevel);
+}

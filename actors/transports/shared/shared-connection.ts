@@ -1,0 +1,386 @@
+/**
+ * One process for the sessions of several clients. Each of them has a {@link LeasedConnection} and
+ * knows nothing of the others:
+ *
+ *  - The handshake is sent once; a later client gets the stored answer.
+ *  - Request ids are unique in this program, so a response, and progress, goes to the client that asked.
+ *  - A question of the server goes to the only client with a call that it can be about; if that is not
+ *    certain, it is refused.
+ *  - A line of the log goes to the clients with a call in flight, otherwise to those that had the last one.
+ *  - The update of a resource goes to its subscribers, the news about lists to everyone.
+ *  - A client that leaves has its requests cancelled and its subscriptions ended.
+ */
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { Failure } from '../../../src/domain/failure.ts';
+import type { LogStream } from '../../../src/domain/server-log.ts';
+import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { metaKeys } from '../../../src/protocol/meta.ts';
+import { methods } from '../../../src/protocol/methods.ts';
+import { takeRequestId } from '../../../src/protocol/requests.ts';
+import { methodNotFound, rejected } from '../../../src/protocol/rpc-codes.ts';
+import type { KeptProcess } from '../../processes/started-processes.ts';
+import type { StdioLaunch } from '../../processes/system.ts';
+import type { ConnectionEvents, ConnectionSetup, Seen } from '../connection/connection.ts';
+import { StdioTransport } from '../stdio/transport.ts';
+import { Hearers, type Notification } from './hearers.ts';
+import { LeasedConnection, type Release } from './leased-connection.ts';
+
+type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;
+type Response = Exclude<JSONRPCMessage, { method: string }>;
+type Id = string | number;
+
+/** A request in flight. */
+interface Sent {
+  readonly holder: LeasedConnection;
+  readonly method: string;
+  /** The metadata that a modern request carries, without which its cancellation is not understood. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The answer to a request of the handshake, and who waits for it under which id. */
+interface Greeting {
+  readonly id: Id;
+  readonly waiting: Map<Id, LeasedConnection>;
+  answer?: Response;
+}
+
+export interface SharedSetup {
+  readonly clock: Clock;
+  readonly launch: StdioLaunch;
+  readonly kept: KeptProcess | undefined;
+  /** Called once the server has accepted a handshake. */
+  readonly onOpened: () => void;
+  /** Called when the process has ended by itself, or its connection broke. */
+  readonly onEnded: () => void;
+}
+
+const handshake: ReadonlySet<string> = new Set([methods.initialize.name, methods.discover.name]);
+const refusedQuestion =
+  'asked a question that may be for any of several clients, so it was refused; "sharing": "client" gives each client a process of its own';
+
+export class SharedConnection implements ConnectionEvents {
+  readonly #setup: SharedSetup;
+  readonly #transport: StdioTransport;
+  readonly #secrets: string[] = [];
+  readonly #holders = new Set<LeasedConnection>();
+  /** The last client that joined, whose policy applies to the end of the process. */
+  #last: LeasedConnection | undefined;
+  readonly #sent = new Map<Id, Sent>();
+  readonly #greetings = new Map<string, Greeting>();
+  readonly #hearers: Hearers;
+  /** The questions of the server that wait for an answer. */
+  readonly #asked = new Map<Id, LeasedConnection>();
+  /** Clients that are to leave as soon as none of their requests is in flight, and why. */
+  readonly #dismissed = new Map<LeasedConnection, Seen>();
+  #isInitialized = false;
+  #started: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(setup: SharedSetup) {
+    this.#setup = setup;
+    const { clock, launch, kept } = setup;
+    this.#hearers = new Hearers(clock);
+    this.#transport = new StdioTransport(launch, {
+      ...{ clock, events: this, secrets: this.#secrets },
+      policy: () => (this.#last as LeasedConnection).policy(),
+      ...(kept !== undefined && { kept }),
+    });
+    this.#transport.onmessage = (message) => this.#route(message);
+    this.#transport.stages.onRead = (messages) => {
+      for (const { stages } of this.#holders) stages.onRead?.(messages);
+    };
+  }
+
+  get pid(): number | undefined {
+    return this.#transport.pid;
+  }
+
+  /** Time since the last call, in milliseconds. */
+  get unusedMs(): number {
+    return this.#hearers.unusedMs;
+  }
+
+  /** Ends a client's use of the connection once none of its requests is in flight. */
+  dismiss(holder: LeasedConnection, seen: Seen): void {
+    this.#dismissed.set(holder, seen);
+    this.#checkDismissed(holder);
+  }
+
+  join(setup: ConnectionSetup, release: Release): LeasedConnection {
+    const holder = new LeasedConnection(setup, this, release);
+    this.#holders.add(holder);
+    this.#last = holder;
+    for (const secret of setup.secrets)
+      if (!this.#secrets.includes(secret)) this.#secrets.push(secret);
+    return holder;
+  }
+
+  launch(): Promise<void> {
+    return this.#transport.launch();
+  }
+
+  start(): Promise<void> {
+    this.#started ??= this.#transport.start();
+    return this.#started;
+  }
+
+  close(how: 'orderly' | 'lost' | 'killed'): Promise<void> {
+    if (how === 'killed') this.#transport.dispose();
+    this.#closed ??= this.#transport.close();
+    return this.#closed;
+  }
+
+  /** Ends everything that a client has going on. */
+  leave(holder: LeasedConnection): void {
+    if (!this.#holders.delete(holder)) return;
+    for (const [id, sent] of [...this.#sent]) if (sent.holder === holder) this.#giveUp(id, sent);
+    for (const { waiting } of this.#greetings.values())
+      for (const [id, each] of waiting) if (each === holder) waiting.delete(id);
+    for (const [id, each] of this.#asked) if (each === holder) this.#refuse(id, 'The client left.');
+    for (const uri of this.#hearers.forget(holder)) this.#ask(methods.unsubscribe.name, { uri });
+    this.#dismissed.delete(holder);
+  }
+
+  send(holder: LeasedConnection, message: JSONRPCMessage): Promise<void> {
+    if (!('method' in message)) {
+      if (message.id !== undefined) this.#asked.delete(message.id);
+      return this.#transport.send(message);
+    }
+    if (!('id' in message)) return this.#notify(holder, message as Notification);
+    const { method, params } = message;
+    if (handshake.has(method)) return this.#greet(holder, message);
+    if (this.#isSettledHere(method, params ?? {}, holder))
+      return answer(holder, { jsonrpc: '2.0', id: message.id, result: {} });
+    return this.#request(holder, message);
+  }
+
+  contextFor(holder: LeasedConnection): Partial<Seen> {
+    return this.#visibleTo(holder, this.#transport.context());
+  }
+
+  evidenceFor(holder: LeasedConnection): SessionEvidence {
+    return this.#visibleTo(holder, this.#transport.evidence());
+  }
+
+  // What the process reports.
+
+  ended(seen: Seen): void {
+    this.#setup.onEnded();
+    for (const holder of [...this.#holders]) holder.lose(this.#visibleTo(holder, seen));
+  }
+
+  broke(): void {
+    this.#tell((events) => events.broke());
+  }
+
+  // A pipe is not doubted, and loses nothing.
+  doubted(): void {}
+  missed(): void {}
+  sending(): void {}
+
+  flooded(failure: Failure): void {
+    this.#tell((events) => events.flooded(failure));
+  }
+
+  calmed(hasMissed: boolean): void {
+    this.#tell((events) => events.calmed(hasMissed));
+  }
+
+  paused(): void {
+    this.#tell((events) => events.paused());
+  }
+
+  resumed(): void {
+    this.#tell((events) => events.resumed());
+  }
+
+  #tell(tell: (events: ConnectionEvents) => void): void {
+    for (const { events } of this.#holders) tell(events);
+  }
+
+  remark(line: string, stream?: LogStream): void {
+    const hearers = stream === undefined ? this.#holders : this.#hearers.ofOutput(this.#holders);
+    for (const { events } of hearers) events.remark(line, stream);
+  }
+
+  // From a client to the server.
+
+  #request(holder: LeasedConnection, message: Request): Promise<void> {
+    const { id, method, params } = message;
+    const meta = params?._meta as Sent['meta'];
+    this.#sent.set(id, { holder, method, meta });
+    this.#hearers.noteSent(id, method, holder);
+    return this.#transport.send(message);
+  }
+
+  #greet(holder: LeasedConnection, message: Request): Promise<void> {
+    const { id, method } = message;
+    const isFirst = !holder.greeted.has(method);
+    holder.greeted.add(method);
+    const known = this.#greetings.get(method);
+    if (isFirst && known !== undefined) {
+      if (known.answer !== undefined) return answer(holder, { ...known.answer, id });
+      // A server that stays silent to the probe has answered the old handshake by now.
+      if (!this.#greetings.get(methods.initialize.name)?.answer) {
+        known.waiting.set(id, holder);
+        return Promise.resolve();
+      }
+      return answer(holder, {
+        jsonrpc: '2.0',
+        id,
+        error: { code: methodNotFound, message: 'Method not found' },
+      });
+    }
+    if (isFirst) this.#greetings.set(method, { id, waiting: new Map() });
+    return this.#request(holder, message);
+  }
+
+  #notify(holder: LeasedConnection, message: Notification): Promise<void> {
+    const { method, params } = message;
+    if (method === methods.initialized.name) {
+      if (this.#isInitialized) return Promise.resolve();
+      this.#isInitialized = true;
+    }
+    if (method === methods.cancelled.name) {
+      const id = params?.['requestId'] as Id;
+      const sent = this.#sent.get(id);
+      if (sent?.holder !== holder) return Promise.resolve();
+      return this.#abandon(id, sent, message);
+    }
+    return this.#transport.send(message);
+  }
+
+  /** Cancels a request of a client that leaves; one of the handshake is left for the others. */
+  #giveUp(id: Id, sent: Sent): void {
+    if (handshake.has(sent.method)) return;
+    const _meta = sent.meta && withoutToken(sent.meta);
+    const params = { requestId: id, reason: 'The client left.', ...(_meta && { _meta }) };
+    const message = { jsonrpc: '2.0', method: methods.cancelled.name, params } as Notification;
+    // A connection that cannot send has ended, which is reported elsewhere.
+    this.#abandon(id, sent, message).catch(() => {});
+  }
+
+  #abandon(id: Id, sent: Sent, message: Notification): Promise<void> {
+    this.#sent.delete(id);
+    const cancelled = this.#transport.send(message);
+    const isModern = sent.meta?.[metaKeys.protocolVersion] !== undefined;
+    this.#hearers.noteCancelled(id, isModern ? undefined : () => this.#ask(methods.ping.name));
+    this.#checkDismissed(sent.holder);
+    return cancelled;
+  }
+
+  /** Sends a request of no client, whose answer is only a sign of life. Returns its id. */
+  #ask(method: string, params?: Readonly<Record<string, unknown>>): Id {
+    const id = takeRequestId();
+    const message = { jsonrpc: '2.0', id, method, ...(params && { params }) } as Request;
+    this.#transport.send(message).catch(() => {});
+    return id;
+  }
+
+  /** Notes what a client wants to hear; returns whether the server need not know. */
+  #isSettledHere(
+    method: string,
+    { uri, level }: Readonly<Record<string, unknown>>,
+    holder: LeasedConnection,
+  ): boolean {
+    if (method === methods.subscribe.name) this.#hearers.subscribe(String(uri), holder);
+    if (method === methods.unsubscribe.name) return !this.#hearers.unsubscribe(String(uri), holder);
+    return method === methods.setLogLevel.name && !this.#hearers.setLevel(level, holder);
+  }
+
+  // From the server to the clients.
+
+  #route(message: JSONRPCMessage): void {
+    if (!('method' in message)) this.#routeResponse(message);
+    else if ('id' in message) this.#routeRequest(message);
+    else this.#routeNotification(message as Notification);
+  }
+
+  #routeResponse(message: Response): void {
+    // Some servers return a numeric id as a string.
+    const id = this.#sent.has(message.id as Id) ? (message.id as Id) : Number(message.id);
+    this.#hearers.noteAnswer(id);
+    const sent = this.#sent.get(id);
+    this.#sent.delete(id);
+    if (sent !== undefined && handshake.has(sent.method)) this.#noteGreeting(id, sent, message);
+    if (sent === undefined) return;
+    sent.holder.deliver(message);
+    this.#checkDismissed(sent.holder);
+  }
+
+  #noteGreeting(id: Id, { method }: Sent, message: Response): void {
+    const greeting = this.#greetings.get(method);
+    if (greeting?.id !== id) return;
+    greeting.answer = message;
+    if ('result' in message) this.#setup.onOpened();
+    for (const [waitingId, holder] of greeting.waiting)
+      holder.deliver({ ...message, id: waitingId });
+    greeting.waiting.clear();
+  }
+
+  #routeRequest(message: Request): void {
+    const { id, method } = message;
+    const [first] = this.#holders;
+    if (first === undefined) return this.#refuse(id, 'No client is connected.');
+    const isQuestion = method === methods.elicit.name || method === methods.sample.name;
+    if (!isQuestion || this.#holders.size === 1) return this.#pass(first, message);
+    const owner = this.#hearers.ofQuestion();
+    if (owner !== undefined) return this.#pass(owner, message);
+    this.#refuse(id, 'The request may be for any of several clients.');
+    this.remark(refusedQuestion);
+  }
+
+  #pass(holder: LeasedConnection, message: Request): void {
+    this.#asked.set(message.id, holder);
+    holder.deliver(message);
+  }
+
+  #refuse(id: Id, message: string): void {
+    this.#asked.delete(id);
+    const refusal = { jsonrpc: '2.0', id, error: { code: rejected, message } } as const;
+    this.#transport.send(refusal).catch(() => {});
+  }
+
+  #routeNotification(message: Notification): void {
+    const ownerOf = (id: Id): LeasedConnection | undefined =>
+      this.#asked.get(id) ?? (this.#sent.get(id) ?? this.#sent.get(Number(id)))?.holder;
+    for (const holder of this.#hearers.ofNotification(message, this.#holders, ownerOf))
+      holder.deliver(message);
+  }
+
+  /** Leaves out what the process wrote, for a client that does not hear it. */
+  #visibleTo<Evidence extends SessionEvidence>(holder: LeasedConnection, seen: Evidence): Evidence {
+    if (this.#hearers.sees(holder, this.#holders)) return seen;
+    const { stderrTail: _tail, explanation: _explanation, ...visible } = seen;
+    return visible as Evidence;
+  }
+
+  #checkDismissed(holder: LeasedConnection): void {
+    const seen = this.#dismissed.get(holder);
+    if (seen === undefined || this.#isUsedBy(holder)) return;
+    this.#dismissed.delete(holder);
+    holder.lose(seen);
+  }
+
+  #isUsedBy(holder: LeasedConnection): boolean {
+    // A subscription has no end.
+    return [...this.#sent.values()].some(
+      (sent) => sent.holder === holder && sent.method !== methods.listen.name,
+    );
+  }
+}
+
+/** Answers in place of the server, as late as it would. */
+function answer(holder: LeasedConnection, message: Response): Promise<void> {
+  process.nextTick(() => holder.deliver(message));
+  return Promise.resolve();
+}
+
+function withoutToken({
+  progressToken: _token,
+  ...meta
+}: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return meta;
+}
