@@ -2,10 +2,11 @@
  * Breaks the code behind drawn rows of docs/parity.md: `npm run mutants -- parity --sample 60 --seed 1`.
  *
  * While vitest loads the code, each comparison, condition, call statement and assignment becomes a site that
- * can be broken at run time: negated, or left out. The test files of a row run once to record which
- * test executes which site. Sites that the row's tests execute, and the fewest other tests of these
- * files, most likely belong to the row's behaviour. Some of them, chosen by the seed, are broken one
- * at a time while the row's tests run again; the row is killed once these notice a break.
+ * can be broken at run time: negated, or left out. So does each transition of a chart, which is broken
+ * by never being taken. The test files of a row run once to record which test executes which site.
+ * Sites that all of the row's tests execute, and the fewest other tests of these files, most likely
+ * belong to the row's behaviour. Some of them, chosen by the seed, are broken one at a time while the
+ * row's tests run again; the row is killed once these notice a break.
  *
  * A killed row proves that its tests check something that is specific to them, not every word of the
  * row. A survivor is a row to read: its tests check too little, the sites do not belong to its
@@ -24,18 +25,18 @@ import vitestConfig from '../../vitest.config.ts';
 import type { ShownRow } from '../docs/shown-rows.ts';
 import { page, patternOf, testsOf } from './preset-mutants.ts';
 
-/** A place in the code that can be broken. */
+/** The number of a place in the code, or the text of a chart's transition. */
+type SiteId = number | string;
+
+/** A place in the code, or a transition, that can be broken. */
 interface Site {
-  readonly id: number;
+  readonly id: SiteId;
   readonly place: string;
   readonly text: string;
 }
 
-/** A test executes a site. */
-interface Execution {
-  readonly id: number;
-  readonly test: string;
-}
+/** The sites that each test of a file executes. */
+type Executions = ReadonlyMap<string, ReadonlySet<SiteId>>;
 
 // Single survivors can be sites that have nothing to do with their row.
 const leastShare = 57 / 60;
@@ -44,27 +45,62 @@ const leastShare = 57 / 60;
 const isLeftOut = /^(?:machines\/compiled|src\/testing)\//u;
 const isOwnCode = /^(?:src|machines|actors)\/.*\.ts$/u;
 const isComparison = /^(?:[!=]==|[<>]=?)$/u;
+const checksTypesOnly = /^assertEvent\(/u;
+
+// Where the steps of compiled charts choose a transition; XState chooses that of the other charts.
+const chooser = 'machines/xstate/chart.ts';
+const choice = '({ guard }) => guard === undefined || passes(guard, snapshot, event)';
+const watchedChoice =
+  '(it) => (it.guard === undefined || passes(it.guard, snapshot, event)) && $site.takes(it)';
+const followXState =
+  "\nimport { StateNode as $StateNode } from 'xstate'; $site.follow($StateNode);\n";
 
 // Runs in the tests' process, and records what tests execute, not what loading does: a file that does
 // not load would fail any test. A broken loop may never end, which only ending the process stops.
 const hook = `globalThis.$site ??= (() => {
   const { appendFileSync } = process.getBuiltinModule('node:fs');
-  const { MUTANT_BROKEN: broken, MUTANT_RECORD: record } = process.env;
-  const seen = new Set();
+  const { MUTANT_BROKEN, MUTANT_RECORD: record } = process.env;
+  const broken = MUTANT_BROKEN && JSON.parse(MUTANT_BROKEN);
+  const seen = new WeakMap();
+  let [lately, ids] = [];
   let left = 100_000_000;
-  return (id, value) => {
+  const site = (id, value) => {
     if (broken !== undefined) {
       left -= 1;
       if (left === 0) process.kill(process.pid, 'SIGKILL');
-      return id === Number(broken) ? !value : value;
+      return id === broken ? !value : value;
     }
     const test = globalThis.__vitest_worker__.current;
     if (test?.type !== 'test') return value;
-    const line = id + ' ' + JSON.stringify(test.name) + '\\n';
-    if (!seen.has(line)) appendFileSync(record, line);
-    seen.add(line);
+    if (test !== lately) {
+      lately = test;
+      ids = seen.get(test) ?? new Set();
+      seen.set(test, ids);
+    }
+    if (ids.has(id)) return value;
+    ids.add(id);
+    appendFileSync(record, JSON.stringify([id, test.name]) + '\\n');
     return value;
   };
+  const texts = new WeakMap();
+  const textOf = (it) => {
+    const all = (it.eventType === '' ? it.source.always : it.source.transitions.get(it.eventType)) ?? [];
+    return it.source.id + ' -- ' + (it.eventType || 'always') + ' #' + all.indexOf(it);
+  };
+  site.takes = (it) => {
+    if (!texts.has(it)) texts.set(it, textOf(it));
+    return site(texts.get(it), true);
+  };
+  site.follow = ({ prototype }) => {
+    const { next } = prototype;
+    if (next.isFollowed) return;
+    prototype.next = function (...args) {
+      const chosen = next.apply(this, args);
+      return chosen === undefined || site.takes(chosen[0]) ? chosen : undefined;
+    };
+    prototype.next.isFollowed = true;
+  };
+  return site;
 })(); `.replaceAll('\n', ' ');
 
 /** Turns the comparisons, conditions, call statements and assignments of the code into sites. */
@@ -80,15 +116,18 @@ export class Sites {
   }
 
   /** Returns some of the sites that have these ids. */
-  drawn(ids: readonly number[], seed: number, count: number): readonly Site[] {
+  drawn(ids: readonly SiteId[], seed: number, count: number): readonly Site[] {
     // Ids follow the order of loading, which differs between runs.
-    const found = ids.flatMap((id) => this.all[id] ?? []);
+    const found = ids.flatMap((id) =>
+      typeof id === 'string' ? { id, place: 'machines', text: id } : (this.all[id] ?? []),
+    );
     const sorted = found.toSorted((one, other) => (textOf(one) < textOf(other) ? -1 : 1));
     return shuffled(sorted, seed).slice(0, count);
   }
 
-  #withSites(file: string, code: string): string {
-    if (code.startsWith('#!')) return code;
+  #withSites(file: string, original: string): string {
+    if (original.startsWith('#!')) return original;
+    const code = withTransitions(file, original);
     const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true);
     const inserts: { at: number; text: string }[] = [];
     const visit = (node: ts.Node): void => {
@@ -112,6 +151,18 @@ export class Sites {
   }
 }
 
+/** Makes the transitions of charts sites. */
+function withTransitions(file: string, code: string): string {
+  if (file === chooser) {
+    if (!code.includes(choice))
+      throw new Error(`${file} no longer chooses transitions by ${choice}`);
+    return code.replace(choice, watchedChoice);
+  }
+  return file.startsWith('machines/') && code.includes('.createMachine(')
+    ? `${code}${followXState}`
+    : code;
+}
+
 const textOf = ({ place, text }: Site): string => `${place}: ${text}`;
 
 function kindOf(node: ts.Node): 'condition' | 'statement' | undefined {
@@ -130,7 +181,10 @@ function kindOf(node: ts.Node): 'condition' | 'statement' | undefined {
 
 function isCallOrAssignment(node: ts.Node): boolean {
   const made = ts.isAwaitExpression(node) ? node.expression : node;
-  if (ts.isCallExpression(made)) return made.expression.kind !== ts.SyntaxKind.SuperKeyword;
+  if (ts.isCallExpression(made))
+    return (
+      made.expression.kind !== ts.SyntaxKind.SuperKeyword && !checksTypesOnly.test(made.getText())
+    );
   return ts.isBinaryExpression(made) && made.operatorToken.kind === ts.SyntaxKind.EqualsToken;
 }
 
@@ -166,7 +220,7 @@ function vitestWith(root: string, sites: Sites): Promise<Vitest> {
 class RowTests {
   readonly #vitest: Vitest;
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'parity-mutants-'));
-  readonly #executed = new Map<string, readonly Execution[]>();
+  readonly #executed = new Map<string, Executions>();
 
   constructor(vitest: Vitest) {
     this.#vitest = vitest;
@@ -175,41 +229,47 @@ class RowTests {
     process.env['MUTANT_RECORD'] = path.join(this.#folder, 'executed');
   }
 
-  /** Returns the ids of at least so many sites that the fewest other tests execute, or why there are none. */
-  async specificTo(row: ShownRow, breaks: number): Promise<readonly number[] | string> {
+  /** Returns the ids of at least so many sites that most likely belong to a row, or why there are none. */
+  async specificTo(row: ShownRow, breaks: number): Promise<readonly SiteId[] | string> {
     if (!(await this.#pass(row))) return 'its tests fail without any mutant';
     const named = testsOf(row);
-    const own = new Set<number>();
-    const othersOf = new Map<number, number>();
-    for (const each of new Set(named.map(({ file }) => file)))
-      for (const { id, test } of await this.#executedIn(each)) {
-        if (named.some(({ file, title }) => file === each && title.test(test))) own.add(id);
-        else othersOf.set(id, (othersOf.get(id) ?? 0) + 1);
-      }
-    const countOf = (id: number): number => othersOf.get(id) ?? 0;
-    const counts = [...own].map(countOf).toSorted((one, other) => one - other);
-    const most = counts[breaks - 1] ?? Number.POSITIVE_INFINITY;
-    const specific = [...own].filter((id) => countOf(id) <= most);
-    return own.size > 0 ? specific : 'its tests execute no code of ours in their own process';
+    const files = [...new Set(named.map(({ file }) => file))];
+    const executed = new Map<string, Executions>();
+    for (const file of files) executed.set(file, await this.#executedIn(file));
+    const isOf = ({ file, title }: (typeof named)[number], at: string, test: string): boolean =>
+      file === at && title.test(test);
+    const sitesOf = (isWanted: (file: string, test: string) => boolean) =>
+      files.flatMap((file) =>
+        [...(executed.get(file) ?? [])].flatMap(([test, ids]) =>
+          isWanted(file, test) ? [ids] : [],
+        ),
+      );
+    const own = named.map((each) => sitesOf((file, test) => isOf(each, file, test)));
+    const others = sitesOf((file, test) => !named.some((each) => isOf(each, file, test)));
+    const likeliest = likeliestSites(own, others, breaks);
+    return likeliest.length > 0
+      ? likeliest
+      : 'its tests execute no code of ours in their own process';
   }
 
-  async #executedIn(file: string): Promise<readonly Execution[]> {
+  async #executedIn(file: string): Promise<Executions> {
     const known = this.#executed.get(file);
     if (known !== undefined) return known;
     const record = path.join(this.#folder, 'executed');
     writeFileSync(record, '');
     await this.#run([file]);
     const lines = readFileSync(record, 'utf8').trim().split('\n');
-    const executed = lines.filter(Boolean).map((line) => {
-      const [, id, test = ''] = /^(\d+) (.*)$/u.exec(line) ?? [];
-      return { id: Number(id), test: JSON.parse(test) as string };
-    });
+    const executed = new Map<string, Set<SiteId>>();
+    for (const line of lines.filter(Boolean)) {
+      const [id, test] = JSON.parse(line) as [SiteId, string];
+      executed.set(test, (executed.get(test) ?? new Set()).add(id));
+    }
     this.#executed.set(file, executed);
     return executed;
   }
 
   async notice(row: ShownRow, { id }: Site): Promise<boolean> {
-    process.env['MUTANT_BROKEN'] = `${id}`;
+    process.env['MUTANT_BROKEN'] = JSON.stringify(id);
     const isNoticed = !(await this.#pass(row));
     delete process.env['MUTANT_BROKEN'];
     return isNoticed;
@@ -237,6 +297,29 @@ class RowTests {
     await this.#vitest.close();
     rmSync(this.#folder, { recursive: true });
   }
+}
+
+/**
+ * Returns the sites that the greatest share of a row's tests executes beyond the share of other tests: at
+ * least so many, and more if they are equal.
+ *
+ * @param own - for each test that the row names, the sites of its cases
+ */
+export function likeliestSites(
+  own: readonly (readonly ReadonlySet<SiteId>[])[],
+  others: readonly ReadonlySet<SiteId>[],
+  count: number,
+): readonly SiteId[] {
+  const shareIn = (tests: readonly ReadonlySet<SiteId>[], id: SiteId): number =>
+    tests.length === 0 ? 0 : tests.filter((ids) => ids.has(id)).length / tests.length;
+  const ids = new Set(own.flat().flatMap((each) => [...each]));
+  const scores = new Map<SiteId, number>();
+  for (const id of ids) {
+    const ownShare = own.reduce((sum, cases) => sum + shareIn(cases, id), 0) / own.length;
+    scores.set(id, ownShare - shareIn(others, id));
+  }
+  const least = [...scores.values()].toSorted((one, other) => other - one)[count - 1] ?? -1;
+  return [...scores].flatMap(([id, score]) => (score >= least ? [id] : []));
 }
 
 /** Runs `npm run mutants -- parity`; returns whether enough of the drawn rows were killed. */

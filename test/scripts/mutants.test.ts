@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { chartMutants, staleMutants } from '../../scripts/mutants/chart-mutants.ts';
-import { Sites } from '../../scripts/mutants/parity-mutants.ts';
+import { likeliestSites, Sites } from '../../scripts/mutants/parity-mutants.ts';
 import { presetMutants } from '../../scripts/mutants/preset-mutants.ts';
 
 const mutants = [...chartMutants, ...presetMutants];
@@ -37,7 +37,7 @@ describe('the sites of code', () => {
     return log.join();`;
   const sites = new Sites();
   const loaded = sites.load('src/a.ts', code);
-  const resultWithout = (broken?: number): unknown => {
+  const resultWithout = (broken?: number | string): unknown => {
     const site = (id: number, value: unknown): unknown => (id === broken ? !value : value);
     return runInNewContext(`(() => { ${loaded} })()`, { $site: site, one: true, two: 2 });
   };
@@ -55,5 +55,23 @@ describe('the sites of code', () => {
       ['src/a.ts:7', "add(two === 2 ? 'two' : 'not two')", 'one,more,more'],
       ['src/a.ts:7', 'two === 2', 'one,not two,more'],
     ]);
+  });
+
+  it('include the transitions of charts, whichever steps they take', () => {
+    const loadedFrom = (file: string): string =>
+      new Sites().load(file, readFileSync(root + file, 'utf8'));
+    expect(loadedFrom('machines/xstate/chart.ts')).toContain('$site.takes(it)');
+    expect(loadedFrom('machines/permission.ts')).toContain('$site.follow($StateNode)');
+  });
+});
+
+describe("a row's likeliest sites", () => {
+  it('are executed by all of its tests and by few others', () => {
+    const own = [[new Set([1, 2, 3, 4])], [new Set([1, 2, 3]), new Set([1, 2])]];
+    const others = [new Set([1, 3]), new Set([1])];
+    expect(likeliestSites(own, others, 1)).toEqual([2]);
+    expect(likeliestSites(own, others, 2)).toEqual([2, 4]);
+    expect(likeliestSites(own, others, 9)).toEqual([1, 2, 3, 4]);
+    expect(likeliestSites([[]], [], 5)).toEqual([]);
   });
 });
