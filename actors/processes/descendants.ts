@@ -121,7 +121,7 @@ function familyOf(
   return family;
 }
 
-/** The same from lists of children; undefined if the family is large or there are no such lists. */
+/** Returns the family from lists of children; undefined if it is large or there are no such lists. */
 function smallFamilyOf(
   known: ReadonlyMap<number, ProcessEntry>,
 ): ReadonlyMap<number, ProcessEntry> | undefined {

@@ -55,7 +55,7 @@ export interface OpenAITools {
     response: Pick<OpenAI.Responses.Response, 'output'>,
     options?: RunOptions,
   ): Promise<FunctionCallOutput[]>;
-  /** The same for a message of the Chat Completions API; returns messages. */
+  /** Runs the calls of a Chat Completions message in the same way; returns messages. */
   runChatToolCalls(
     message: Pick<OpenAI.Chat.Completions.ChatCompletionMessage, 'tool_calls'>,
     options?: RunOptions,

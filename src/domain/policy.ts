@@ -204,8 +204,8 @@ export interface RestartPolicy {
    */
   readonly first: FirstAttempt;
   /**
-   * The same after a session that the server no longer knows, which says nothing against the server;
-   * null: as `first`.
+   * When the first attempt follows a session that the server no longer knows, which says nothing
+   * against the server; null: as `first`.
    */
   readonly firstAfterExpiry: FirstAttempt | null;
   /** The waits before the attempts: a list, whose last item repeats, or one growing wait. */
@@ -243,7 +243,7 @@ export interface StormPolicy {
    * Number of crashes of a ready server within the window that suspends or fails it; null for off.
    */
   readonly crashLoop: StormLimit | null;
-  /** The same for lost sessions, whatever the cause, and for sessions that the breaker replaced. */
+  /** Number of lost sessions, whatever the cause, and of those that the breaker replaced; null for off. */
   readonly reconnectStorm: StormLimit | null;
 }
 

@@ -16,7 +16,7 @@ export const scopes = [
 /** The layer of settings that a value comes from. Later layers win, but `managed` replaces all. */
 export type Scope = (typeof scopes)[number];
 
-/** Returns whether a project folder declared it, rather than the user or the host. */
+/** Returns whether a scope belongs to a project folder, rather than to the user or the host. */
 export function isFolderScope(scope: Scope): boolean {
   return scope === 'project' || scope === 'workspace' || scope === 'local';
 }

@@ -83,7 +83,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** The same limit as for a message of a server. */
+/** As for a message of a server. */
 export const maxBodyBytes = 16 * 1_048_576;
 // Only the 2025-03-26 revision has batches, and its clients send a handful of messages in one. A body
 // of 16 MB has room for 500,000, which would be answered in one turn of the event loop.

@@ -52,7 +52,7 @@ export class OpenRequest extends Deadline {
   sends = 0;
   /** Why the latest question of the server about it was not answered. */
   unanswered: string | undefined;
-  /** The same of the latest question that may be about it or about another request. */
+  /** Why the latest question that may be about it or about another request was not answered. */
   perhapsUnanswered: string | undefined;
   /** Whether the server answered the last message, in whatever shape. */
   isAnswered = false;

@@ -52,7 +52,7 @@ export function decidingLaunch(launch: Launch, running: RunningTroupe | undefine
   return { ...launch, configFiles: config, bare };
 }
 
-/** The same for a command that only reads the files; an unresponsive troupe is ignored. */
+/** Returns the deciding launch of a command that only reads the files; an unresponsive troupe is ignored. */
 export async function launchToRead(launch: Launch): Promise<Launch> {
   const running = await findRunning(launch).catch(() => undefined);
   running?.client.close();

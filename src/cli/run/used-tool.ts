@@ -57,7 +57,7 @@ export function usedServer(
   return { server, target: server, timeoutMs, rest, shown: server ?? '' };
 }
 
-/** The same for a command whose words may name a tool, also as `SERVER.TOOL`. */
+/** Returns the server and the tool that a command's words name, as `SERVER TOOL` or `SERVER.TOOL`. */
 export async function usedTool(
   session: CliSession,
   words: readonly string[],

@@ -201,7 +201,7 @@ export function numberTextAt(holder: object, key: string | number): string | und
   return Object.is(Number(text), (holder as Record<string, unknown>)[key]) ? text : undefined;
 }
 
-/** Gives a copy of an object or list, made with other changes, the number texts of the original. */
+/** Passes the number texts of an object or list on to a changed copy of it. */
 export function keepNumbers<Copy extends object>(copy: Copy, original: object): Copy {
   const texts = hasTexts ? textsOf.get(original) : undefined;
   if (texts === undefined || copy === original) return copy;

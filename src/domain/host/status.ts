@@ -114,9 +114,9 @@ export interface TroupeStatus {
 
 /** Number of servers that currently have a session. */
 export interface SessionCount {
-  /** Over all transports. */
+  /** How many have one over any transport. */
   readonly total: number;
-  /** The same by transport; 0 for those without one. */
+  /** How many servers have a session over each transport. */
   readonly byTransport: Readonly<Record<TransportKind, number>>;
   /** Running server processes, including those that are ending. */
   readonly subprocessCount: number;

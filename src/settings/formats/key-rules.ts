@@ -29,7 +29,7 @@ export const leave =
   (member, draft) =>
     draft.leave(member, message);
 
-/** The same for a key without which nothing is lost. */
+/** Does not convert the key either, but only warns, because nothing is lost without it. */
 export const remark =
   (message: string): KeyRule =>
   (member, draft) =>
@@ -107,7 +107,7 @@ function textsByName(key: 'env' | 'headers'): KeyRule {
   };
 }
 
-/** The same where null is a mistake. */
+/** Converts a list or object of texts in which null is a mistake. */
 export const writtenTexts: KeyRule = (member, draft) => {
   const { name, node } = member;
   const members = membersOf(node).map((part) => {

@@ -81,7 +81,7 @@ export const logIn: KeyRule = unless(null, (member, draft) => {
 });
 
 /**
- * The same for a program whose clients are registered with an address of its own.
+ * Converts login settings of a program whose clients are registered with an address of its own.
  *
  * @param address - undefined if the settings do not lead to one
  */

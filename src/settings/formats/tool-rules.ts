@@ -142,7 +142,7 @@ export function permissionsIn(root: TreeNode, servers: readonly string[]): TreeM
   return { ...permissions, node: { kind: 'object', line, members }, written: ['permissions'] };
 }
 
-/** The same for servers whose names are spelled differently in names of tools. */
+/** Returns the rules for servers whose names are spelled differently in names of tools. */
 function objectRules(pattern: string, line: number, servers: readonly string[]): TreeNode[] {
   return servers.flatMap((name) => {
     const spelled = spelledServer(name);
