@@ -18,6 +18,7 @@ import { explainCommand } from './commands/explain.ts';
 import { helpCommand, unknownCommand } from './commands/help.ts';
 import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
+import { ledgerCommand } from './commands/ledger.ts';
 import { loginCommands } from './commands/login.ts';
 import { logsCommand } from './commands/logs.ts';
 import { permissionsCommand } from './commands/permissions.ts';
@@ -52,6 +53,7 @@ const groups: Readonly<Record<string, readonly CommandDefinition[]>> = {
     statusCommand,
     explainCommand,
     logsCommand,
+    ledgerCommand,
     planCommand,
     eventsCommand,
     inspectCommand,

@@ -7,6 +7,7 @@
  */
 
 import { z } from 'zod';
+import { defined } from '../domain/data/defined.ts';
 import { printableLine } from '../domain/data/printable.ts';
 import type { HostRule, RuleAnswer } from '../domain/host/rule.ts';
 import type { PolicyChoice, ServerPolicy } from '../domain/policy.ts';
@@ -14,6 +15,7 @@ import type { ServerSpec } from '../domain/server-spec.ts';
 import type {
   Bar,
   DesiredServer,
+  LedgerSettings,
   Problem,
   ServerBudget,
   Settings,
@@ -97,6 +99,7 @@ export function* mergingSettings(
   });
   const budget = budgetOf(base, own, policy);
   const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
+  const ledger = ledgerOf(own);
   yield;
   return {
     specs: specsOf(servers),
@@ -114,6 +117,7 @@ export function* mergingSettings(
       ...(budget === undefined ? {} : { budget }),
       ...permissionsOf(layers),
       ...(callLimits && { callLimits }),
+      ...(ledger && { ledger }),
       startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [
@@ -226,6 +230,15 @@ function idleBudget(
     return [];
   const message = `"${admission.budget}" has no effect without a number; set admission.maxServers`;
   return [{ file: asking.file, key: 'mcp.policy.admission.budget', message, severity: 'warning' }];
+}
+
+// As for journals: some ten thousand calls a file.
+const defaultLedger: LedgerSettings = { arguments: 'digest', maxBytes: 16_777_216, files: 4 };
+
+function ledgerOf(own: readonly ParsedDocument[]): LedgerSettings | undefined {
+  const written = lastOf(own, ({ mcp }) => mcp.ledger) ?? false;
+  if (written === false) return undefined;
+  return { ...defaultLedger, ...(written === true ? {} : defined(written)) };
 }
 
 function lastOf<Value>(

@@ -284,6 +284,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'startupGateMs',
   'policy',
   'limits',
+  'ledger',
   'dockerGateway',
   'commandValues',
   'projectServers',

@@ -19,15 +19,16 @@ import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../e
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
 import { CallTelemetry } from '../telemetry/calls.ts';
-import type { CallReport, RequestReport } from '../troupe.ts';
+import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import { Call, type CallEntry, type Hold } from './call.ts';
+import { Call, type CallEntry, type Caller, type Hold } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
+import type { CallLedger } from './ledger.ts';
 import { type Operation, requestOperation } from './operation.ts';
 import type { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
@@ -45,14 +46,12 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
   /** The error for a name that no server has. */
   readonly absentError: (server: string) => TroupeError;
   readonly telemetry?: OpenTelemetry | undefined;
+  readonly ledger: CallLedger;
 }
 
 // One second: a session that lost a request usually closes immediately. One that is still
 // open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
-
-// Whose calls they are if no client is named.
-const hostName = 'host';
 
 /** The server and the session to which a call is sent, and what it is about. */
 interface Target {
@@ -116,9 +115,8 @@ export class CallDispatcher {
     const { server } = address;
     const afterMs = book.of(server)?.policy.call.backgroundAfterMs ?? null;
     const operation = new ToolOperation(address, args, tools);
-    const tool = operation.tool ?? ('tool' in address ? address.tool : address.exposedName);
-    const call = this.#begin(operation, entry);
-    const running = this.#run(call, this.#reportTool);
+    const tool = operation.tool ?? operation.calledAs;
+    const { call, running } = this.#start(operation, entry, this.#reportTool);
     if (afterMs === null) return running;
     entry.watch?.follow(running);
     const user = entry.options.client?.user ?? '';
@@ -135,7 +133,7 @@ export class CallDispatcher {
   ): Promise<RequestReport<Result>> {
     const operation = requestOperation(server, request, this.#ports.approvals);
     // The session has checked the shape that the method requires.
-    return this.#run(this.#begin(operation, entry), (done) => done as RequestReport<Result>);
+    return this.#start(operation, entry, (done) => done as RequestReport<Result>).running;
   }
 
   readonly #reportTool = (
@@ -159,22 +157,44 @@ export class CallDispatcher {
     }
   };
 
-  #begin<Result>(operation: Operation<Result>, entry: CallEntry): Call<Result> {
-    const { clock, board, book, absentError } = this.#ports;
+  /** Begins a call, and its record. */
+  #start<Result, Report extends { readonly result: unknown }>(
+    operation: Operation<Result>,
+    entry: CallEntry,
+    report: ReportOf<Result, Report>,
+  ): { readonly call: Call<Result>; readonly running: Promise<Report> } {
+    const { clock, board, book, absentError, ledger } = this.#ports;
     const { server } = operation;
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    if (this.#onFinished !== undefined) throw shuttingDown(server);
-    entry.watch?.aimedAt(status);
+    const record = ledger.begin(operation, this.#callerOf(entry.options));
+    try {
+      if (this.#onFinished !== undefined) throw shuttingDown(server);
+      entry.watch?.aimedAt(status);
+      const semaphore = this.#semaphoreOf(server);
+      const call = new Call(operation, entry, semaphore, clock.now());
+      call.setDeadline(book.of(server));
+      semaphore.enter(() => overloaded(server));
+      const running = this.#run(call, report);
+      record?.follow(running);
+      return { call, running };
+    } catch (error) {
+      record?.failed(error);
+      throw error;
+    }
+  }
+
+  #callerOf({ client, clientName = this.#ports.clientName ?? 'host' }: CallOptions): Caller {
+    return { client: clientName, ...(client?.user && { user: client.user }) };
+  }
+
+  #semaphoreOf(server: string): CallSemaphore {
     let semaphore = this.#semaphores.get(server);
     if (semaphore === undefined) {
       semaphore = new CallSemaphore(() => this.#noteFinished());
       this.#semaphores.set(server, semaphore);
     }
-    const call = new Call(operation, entry, semaphore, clock.now());
-    call.setDeadline(book.of(server));
-    semaphore.enter(() => overloaded(server));
-    return call;
+    return semaphore;
   }
 
   /** Counts the call against the limits, those of its tool once that is known. */
@@ -183,11 +203,9 @@ export class CallDispatcher {
     const desired = this.#ports.book.of(call.server);
     const limits = settings?.callLimits;
     if (limits === undefined && desired?.limits === undefined && !hasToolLimits(desired)) return;
-    const { client, clientName } = call.options;
+    const { client, user } = this.#callerOf(call.options);
     // A user's name is proved by a token; a client calls itself what it likes, even like a user.
-    const counted = client?.user
-      ? `user ${client.user}`
-      : `client ${clientName ?? this.#ports.clientName ?? hostName}`;
+    const counted = user === undefined ? `client ${client}` : `user ${user}`;
     this.#ports.quotas.admit(call, { client: counted, limits, desired }, now);
   }
 
