@@ -158,21 +158,22 @@ const recordSchema = z.looseObject({
  */
 export async function* readLedger(stateDir: string): AsyncGenerator<CallRecord | undefined> {
   const handles = await openParts(ledgerFile(stateDir));
+  // Held back, because a troupe may be writing the last line of all.
+  let isCut = false;
   try {
-    for (const handle of handles.toReversed()) {
-      let isCut = false;
-      for await (const line of handle.readLines({ autoClose: false })) {
-        if (isCut) yield undefined;
-        const record = recordSchema.safeParse(parsedJson(line)).data;
-        isCut = record === undefined;
-        if (record !== undefined) yield record as CallRecord;
-      }
-      // A troupe may be writing the last line of all.
-      if (isCut && handle !== handles[0]) yield undefined;
+    for await (const line of linesOf(handles.toReversed())) {
+      if (isCut) yield undefined;
+      const record = recordSchema.safeParse(parsedJson(line)).data;
+      isCut = record === undefined;
+      if (record !== undefined) yield record as CallRecord;
     }
   } finally {
     for (const handle of handles) await handle.close();
   }
+}
+
+async function* linesOf(handles: readonly FileHandle[]): AsyncGenerator<string> {
+  for (const handle of handles) yield* handle.readLines({ autoClose: false });
 }
 
 /** Opens all files, the newest first: one that gets the next number meanwhile is found twice, not missed. */

@@ -98,8 +98,6 @@ export function* mergingSettings(
     return limited === desired ? server : { ...server, desired: limited };
   });
   const budget = budgetOf(base, own, policy);
-  const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
-  const ledger = ledgerOf(own);
   yield;
   return {
     specs: specsOf(servers),
@@ -116,8 +114,7 @@ export function* mergingSettings(
       },
       ...(budget === undefined ? {} : { budget }),
       ...permissionsOf(layers),
-      ...(callLimits && { callLimits }),
-      ...(ledger && { ledger }),
+      ...callRulesOf(own),
       startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [
@@ -235,10 +232,13 @@ function idleBudget(
 // As for journals: some ten thousand calls a file.
 const defaultLedger: LedgerSettings = { arguments: 'digest', maxBytes: 16_777_216, files: 4 };
 
-function ledgerOf(own: readonly ParsedDocument[]): LedgerSettings | undefined {
+/** What counts for calls to all servers. */
+function callRulesOf(own: readonly ParsedDocument[]): Pick<Settings, 'callLimits' | 'ledger'> {
+  const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
   const written = lastOf(own, ({ mcp }) => mcp.ledger) ?? false;
-  if (written === false) return undefined;
-  return { ...defaultLedger, ...(written === true ? {} : defined(written)) };
+  const given = written === true ? {} : written;
+  const ledger = given === false ? undefined : { ...defaultLedger, ...defined(given) };
+  return defined({ callLimits, ledger });
 }
 
 function lastOf<Value>(

@@ -1,7 +1,6 @@
 import { type CommandDefinition, flag } from '../command.ts';
 import { askRunning, withRunning } from '../control/running-troupe.ts';
 import { parseLineCount } from '../flag-values.ts';
-import { followEvents, printingLines } from '../run/follow-events.ts';
 import { logLine } from '../show/log-line.ts';
 
 /** A few screens; a whole log has at most 1,700 lines. */
@@ -45,12 +44,14 @@ export const eventsCommand: CommandDefinition = {
     'Every document has a type, such as status.changed, tools.changed or reconciled. ' +
     'A slow reader misses events; events.dropped then says how many.',
   example: 'troupe events | jq \'select(.type == "status.changed").status.state\'',
-  run: (session) =>
-    printingLines(session, () =>
+  async run(session) {
+    const { followEvents, printingLines } = await import('../run/follow-events.ts');
+    return printingLines(session, () =>
       withRunning(session.launch, (client) =>
         followEvents(session.host, client, undefined, (event) =>
           session.output.documentLine(event),
         ),
       ),
-    ),
+    );
+  },
 };

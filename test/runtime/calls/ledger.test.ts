@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLedger, type Ledger, readLedger } from '../../../actors/stores/ledger.ts';
 import type { CallRecord } from '../../../src/domain/call-record.ts';
 import { parseJson, writeJson } from '../../../src/domain/data/exact-json.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
-import { temporaryFolder } from '../../cli/run-cli.ts';
 import { call, callFailure, pong, servers, stageOf, tool } from '../stage.ts';
 
 async function recorded(ledger: unknown = true, entry: object = {}) {
-  const stateDir = temporaryFolder();
+  const stateDir = mkdtempSync(path.join(tmpdir(), 'troupe-ledger-'));
+  onTestFinished(() => rmSync(stateDir, { recursive: true, force: true }));
   let store: Ledger | undefined;
   const stage = await stageOf({
     settings: servers({ db: { command: 'srv', ...entry } }, { ledger }),
