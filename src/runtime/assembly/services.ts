@@ -18,7 +18,6 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mergeSettings } from '../../settings/merge-settings.ts';
 import { CallDispatcher } from '../calls/dispatcher.ts';
-import { CallLedger } from '../calls/ledger.ts';
 import { Catalogs } from '../catalog/catalogs.ts';
 import { Clients } from '../clients/clients.ts';
 import { DesiredBook } from '../desired/book.ts';
@@ -121,14 +120,13 @@ export function createServices(options: TroupeOptions, parts: TroupeParts, creat
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, shared);
-  const callPorts = { ...parts, ...logins.forCalls, book, board, sessions, approvals, permissions };
-  const ledger = new CallLedger({ clock, book, problems, projectRoot, keep: parts.keepLedger });
-  const ofCalls = { ...callPorts, ...clients.forCalls, tools: catalogs.tools, ledger };
+  const callPorts = { ...parts, ...shared, ...logins.forCalls, board, sessions, approvals };
+  const ofCalls = { ...callPorts, ...clients.forCalls, tools: catalogs.tools, permissions };
   const calls = new CallDispatcher({ ...ofCalls, absentError, records });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));
   const more = { added: new AddedServers(reader), setPlugins, records, clients };
-  const kept = { ...shared, approvals, questions, catalogs, values, processes, logins, ledger };
+  const kept = { ...shared, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, ...more, root, board, calls, reader, docker, progress, budget, absentError };
 }
 

@@ -28,14 +28,18 @@ import { Call, type CallEntry, type Caller, type Hold } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
-import type { CallLedger } from './ledger.ts';
+import { CallLedger, type CallLedgerPorts } from './ledger.ts';
 import { type Operation, requestOperation } from './operation.ts';
 import type { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
 import { type ToolAddress, ToolOperation } from './tool-address.ts';
 
-export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
+export interface CallDispatcherPorts
+  extends CallPermissionsPorts,
+    RunningCallsPorts,
+    ResultsPorts,
+    CallLedgerPorts {
   readonly book: DesiredBook;
   readonly tools: ToolList;
   readonly approvals: Approvals;
@@ -46,7 +50,6 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
   /** The error for a name that no server has. */
   readonly absentError: (server: string) => TroupeError;
   readonly telemetry?: OpenTelemetry | undefined;
-  readonly ledger: CallLedger;
 }
 
 // One second: a session that lost a request usually closes immediately. One that is still
@@ -71,6 +74,7 @@ export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
   readonly permissions: Permissions;
   readonly background: BackgroundCalls;
+  readonly ledger: CallLedger;
   /** Observes calls; undefined if they are not observed. */
   readonly telemetry: CallTelemetry | undefined;
   /** Of each server that was ever called, like the totals of the running calls. */
@@ -89,6 +93,7 @@ export class CallDispatcher {
     this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
     this.#permissions = new CallPermissions(ports);
     this.background = new BackgroundCalls(ports.clock);
+    this.ledger = new CallLedger(ports);
     this.#running = new RunningCalls(ports);
     this.#results = new Results(ports);
   }
@@ -163,11 +168,11 @@ export class CallDispatcher {
     entry: CallEntry,
     report: ReportOf<Result, Report>,
   ): { readonly call: Call<Result>; readonly running: Promise<Report> } {
-    const { clock, board, book, absentError, ledger } = this.#ports;
+    const { clock, board, book, absentError } = this.#ports;
     const { server } = operation;
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    const record = ledger.begin(operation, this.#callerOf(entry.options));
+    const record = this.ledger.begin(operation, this.#callerOf(entry.options));
     try {
       if (this.#onFinished !== undefined) throw shuttingDown(server);
       entry.watch?.aimedAt(status);

@@ -25,7 +25,7 @@ export interface CallLedgerPorts {
   readonly problems: ProblemList;
   readonly projectRoot: string;
   /** Absent without a state folder; nothing is recorded then. */
-  readonly keep: ReplaceableParts['keepLedger'];
+  readonly keepLedger?: ReplaceableParts['keepLedger'];
 }
 
 // Longer than the names of servers and tools usually are.
@@ -39,7 +39,7 @@ export class CallLedger {
   constructor(ports: CallLedgerPorts) {
     this.#ports = ports;
     this.#project = realFolder(ports.projectRoot);
-    this.#ledger = ports.keep?.((list) => ports.problems.set('ledger', list));
+    this.#ledger = ports.keepLedger?.((list) => ports.problems.set('ledger', list));
   }
 
   /** Begins the record of a call. Returns undefined if it is not recorded. */
