@@ -13,6 +13,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { defined } from '../../src/domain/data/defined.ts';
 import { isRecord } from '../../src/domain/data/is-record.ts';
+import type { OAuthSpec } from '../../src/domain/server-spec.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { Discovered } from './discovery.ts';
 import { assertAvailable, type IssuerAccess } from './login-fetch.ts';
@@ -20,18 +21,14 @@ import { forSdk, jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
 
 /** The client in the settings, with resolved values. */
-export interface ClientSettings {
-  readonly clientId?: string;
-  readonly clientSecret?: string;
+export interface ClientSettings
+  extends Pick<
+    OAuthSpec,
+    'clientId' | 'clientSecret' | 'clientMetadataUrl' | 'privateKey' | 'keyId'
+  > {
   readonly authMethod?: ClientAuthMethod;
-  /** A PEM or a JWK as JSON, for `private_key_jwt`. */
-  readonly privateKey?: string;
   /** Default: by the kind of key. */
   readonly signingAlgorithm?: string;
-  /** Default: as a JWK says. */
-  readonly keyId?: string;
-  /** An https URL whose document describes this client; it is then the client id. */
-  readonly clientMetadataUrl?: string;
 }
 
 export const clientAuthMethods = [

@@ -2,7 +2,7 @@
 
 import { unwritablePart } from '../../src/domain/data/exact-json.ts';
 import { printableLine } from '../../src/domain/data/printable.ts';
-import type { DocumentOrigin } from '../../src/settings/entry/server-entry.ts';
+import type { DocumentOrigin } from '../../src/settings/entry/places.ts';
 import {
   type ParsedSettings,
   parseHostText,

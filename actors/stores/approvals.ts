@@ -14,7 +14,6 @@ import { z } from 'zod';
 import type { FoundFile } from '../../machines/record-file.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { type ApprovalRecord, pinKinds } from '../../src/domain/host/approval.ts';
-import type { Problem } from '../../src/domain/settings.ts';
 import {
   type ApprovalEntry,
   type ApprovalRecords,
@@ -29,14 +28,10 @@ import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { codeOf, realFolder } from '../files/file-system.ts';
 import type { WatchFiles } from '../files/watcher.ts';
 import { contentIn, RecordFile, type RecordReading } from './record-file.ts';
-import { StoreProblems } from './store-problems.ts';
+import { type StorePorts, StoreProblems } from './store-problems.ts';
 
-export interface ApprovalStorePorts {
+export interface ApprovalStorePorts extends StorePorts {
   readonly projectRoot: string;
-  /** The state folder; if absent, decisions end with the run. */
-  readonly stateDir?: string | undefined;
-  readonly clock: Clock;
-  readonly onProblems: (problems: readonly Problem[]) => void;
   /** Watches files. Default: on the disk. */
   readonly watch?: WatchFiles;
 }

@@ -9,7 +9,6 @@
 
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import {
   type CatalogEntry,
@@ -19,6 +18,7 @@ import {
   writeEntry,
 } from '../../src/policies/tools/stored-catalog.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
+import type { StorePorts } from './store-problems.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';
@@ -35,10 +35,8 @@ const readsAtOnce = 16;
 // Beyond this number, damaged files have a common cause.
 const namedProblems = 5;
 
-export interface CatalogFilesPorts {
+export interface CatalogFilesPorts extends StorePorts {
   readonly stateDir: string;
-  readonly clock: Clock;
-  readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
 /** The class's public interface, which tests replace. */

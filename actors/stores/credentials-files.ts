@@ -17,8 +17,6 @@ import { randomUUID } from 'node:crypto';
 import { chmod, lstat, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
-import type { Clock } from '../../src/domain/clock.ts';
-import type { Problem } from '../../src/domain/settings.ts';
 import { codeOf, draftSuffix, makeFolders, syncFolder } from '../files/file-system.ts';
 import { setAside } from '../files/private-file.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
@@ -35,12 +33,10 @@ import {
 } from './credentials-record.ts';
 import { type LockLimits, withFileLock } from './file-lock.ts';
 import { contentIn, type RecordReading, readRecord, writeRecord } from './record-file.ts';
-import { StoreProblems } from './store-problems.ts';
+import { type StorePorts, StoreProblems } from './store-problems.ts';
 
-export interface CredentialFilesPorts {
+export interface CredentialFilesPorts extends StorePorts {
   readonly stateDir: string;
-  readonly clock: Clock;
-  readonly onProblems: (problems: readonly Problem[]) => void;
   /** Default: on the disk. */
   readonly watch?: WatchFiles | undefined;
 }

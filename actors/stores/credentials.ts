@@ -10,14 +10,11 @@
  * taken for dead may still answer: what it brings is stored only if nothing newer is.
  */
 
-import type { Clock } from '../../src/domain/clock.ts';
 import type { HostCredentials } from '../../src/domain/host/credentials.ts';
-import type { Problem } from '../../src/domain/settings.ts';
 import type { WatchFiles } from '../files/watcher.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { createCredentialFiles } from './credentials-files.ts';
 import { createSealer, type Sealer, type SealingKeyring } from './credentials-keychain.ts';
-import { createCredentialMemory } from './credentials-memory.ts';
 import {
   type CredentialRecord,
   type CredentialRecords,
@@ -36,6 +33,7 @@ import {
   secretsAtHost,
   secretsInRecords,
 } from './credentials-secrets.ts';
+import type { StorePorts } from './store-problems.ts';
 
 /**
  * Changes a credential. Undefined leaves it as it is; null deletes it. The signal is aborted after
@@ -73,11 +71,8 @@ export interface CredentialStore {
   close(): Promise<void>;
 }
 
-export interface CredentialStorePorts {
-  readonly clock: Clock;
-  readonly onProblems: (problems: readonly Problem[]) => void;
-  /** The state folder; if absent, credentials end with the run, or are with the host only. */
-  readonly stateDir?: string | undefined;
+/** Without a state folder, credentials end with the run, or are with the host only. */
+export interface CredentialStorePorts extends StorePorts {
   /** The host's own store. Default: files, sealed if there is a keychain. */
   readonly host?: HostCredentials | undefined;
   /** Loads the keychain package; null: none is used. Default: `@napi-rs/keyring`, if installed. */
@@ -381,4 +376,23 @@ class Store implements CredentialStore {
 
 function assertKey(key: string): void {
   if (!isCredentialKey(key)) throw new TypeError('a credential key has 43 characters');
+}
+
+/** Creates records in memory, for one process. */
+function createCredentialMemory(onProblem: (message: string) => void): CredentialRecords {
+  const records = new Map<string, CredentialRecord>();
+  const read = (key: string) => Promise.resolve(records.get(key));
+  return {
+    read,
+    readLocked: read,
+    generationOf: (key) => Promise.resolve(records.get(key)?.generation),
+    write: async (key, record) => void records.set(key, record),
+    keys: () => Promise.resolve([...records.keys()].toSorted()),
+    // The store changes a credential once at a time, and no other process sees these.
+    locked: (_, _1, work) => work(),
+    watch: () => () => {},
+    report: (_, message) => {
+      if (message !== undefined) onProblem(message);
+    },
+  };
 }

@@ -11,17 +11,12 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { PermissionChoice } from '../../src/domain/permission.ts';
-import type { Problem } from '../../src/domain/settings.ts';
 import { codeOf, realFolder } from '../files/file-system.ts';
 import { contentIn, RecordFile } from './record-file.ts';
-import { StoreProblems } from './store-problems.ts';
+import { type StorePorts, StoreProblems } from './store-problems.ts';
 
-export interface PermissionStorePorts {
+export interface PermissionStorePorts extends StorePorts {
   readonly projectRoot: string;
-  /** The state folder; if absent, choices end with the run. */
-  readonly stateDir?: string | undefined;
-  readonly clock: Clock;
-  readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
 export type PermissionStore = ReturnType<typeof createPermissionStore>;

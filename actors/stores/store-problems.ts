@@ -1,6 +1,14 @@
-/** The current problems of a store, each known by what it is about. */
+/** What stores need, and their current problems, each known by what it is about. */
 
+import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
+
+export interface StorePorts {
+  /** The state folder; if absent, what is stored ends with the run. */
+  readonly stateDir?: string | undefined;
+  readonly clock: Clock;
+  readonly onProblems: (problems: readonly Problem[]) => void;
+}
 
 export class StoreProblems {
   readonly #problems = new Map<string, Problem>();

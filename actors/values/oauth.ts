@@ -5,38 +5,27 @@
 
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 
-import type { Grant } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/domain/data/defined.ts';
-import type {
-  OAuthSpec,
-  SignatureAlgorithm,
-  TokenEndpointAuthMethod,
-} from '../../src/domain/server-spec.ts';
+import type { OAuthSpec, SignatureAlgorithm } from '../../src/domain/server-spec.ts';
 import { isLoopback, secureUrlFault } from '../../src/policies/secure-url.ts';
 import { SettingError } from './setting-error.ts';
 
 /** Login settings with their values. Everything in it may be secret. */
-export interface ResolvedOAuth {
-  readonly grant: Grant;
-  readonly clientId?: string;
-  readonly clientSecret?: string;
-  readonly clientMetadataUrl?: string;
-  readonly scopes?: readonly string[];
-  readonly metadataUrl?: string;
+export interface ResolvedOAuth
+  extends Omit<
+    OAuthSpec,
+    'privateKey' | 'keyFile' | 'keyId' | 'algorithm' | 'assertionFile' | 'identity' | 'dpop'
+  > {
   /** As written: issuers are compared character by character (RFC 8414, section 3.3). */
   readonly issuer?: string;
-  readonly callbackPort?: number;
-  readonly redirectUri?: string;
   /** The client's key, for `private_key_jwt`. */
   readonly key?: ClientKey;
-  readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
   readonly identity?: {
     readonly issuer: string;
     readonly clientId: string;
     readonly clientSecret?: string;
     readonly idToken: string;
   };
-  readonly assertion?: string;
   readonly dpop: boolean;
 }
 

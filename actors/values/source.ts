@@ -15,8 +15,6 @@ import {
   type MemorySpec,
   type RemoteSpec,
   type ServerSpec,
-  type StdioSpec,
-  tlsKeys,
   type ValueCommand,
   type ValueRules,
 } from '../../src/domain/server-spec.ts';
@@ -29,7 +27,7 @@ import {
   referencesIn,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
-import { oauthTexts } from '../../src/policies/log-in-texts.ts';
+import { specTexts } from '../../src/policies/spec-texts.ts';
 import { readTextFile } from '../files/text-file.ts';
 import type { ProcessKeeper } from '../processes/started-processes.ts';
 import { createValueCommands } from './commands.ts';
@@ -288,7 +286,7 @@ interface PlacedReference {
 /** Returns the references to inputs and the keychain, without duplicates. */
 function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
   const searched = new Map<string, PlacedReference>();
-  for (const [key, text] of textsOf(spec)) {
+  for (const [key, text] of specTexts(spec)) {
     for (const reference of referencesIn(text)) {
       if (reference.kind !== 'input' && reference.kind !== 'keychain') continue;
       const name = referenceKey(reference);
@@ -296,37 +294,6 @@ function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
     }
   }
   return searched;
-}
-
-function textsOf(spec: SearchedSpec): readonly (readonly [key: string, text: string])[] {
-  if (spec.type !== 'stdio') return remoteTexts(spec);
-  return [...localTexts(spec), ...named('env', spec.env)];
-}
-
-function remoteTexts({ url, headers, oauth, proxy, tls }: RemoteSpec) {
-  return [
-    ['url', url] as const,
-    ...named('headers', headers),
-    ...(oauth ? oauthTexts(oauth) : []),
-    ...(proxy ? [['proxy', proxy] as const] : []),
-    ...tlsKeys.flatMap((key) =>
-      tls?.[key] === undefined ? [] : [[`tls.${key}`, tls[key]] as const],
-    ),
-  ];
-}
-
-function localTexts({ command, args, cwd, values }: StdioSpec) {
-  const file = values?.envFile;
-  return [
-    ['command', command] as const,
-    ...args.map((text, index) => [`args[${index}]`, text] as const),
-    ['cwd', cwd] as const,
-    ...(file === undefined ? [] : [['envFile', file.path] as const]),
-  ];
-}
-
-function named(group: string, texts: Readonly<Record<string, string>>) {
-  return Object.entries(texts).map(([name, text]) => [`${group}.${name}`, text] as const);
 }
 
 // A key of 16,384 bits in PEM has 13 KB; a token is shorter.

@@ -13,8 +13,8 @@ import {
   type FoundValues,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
-import { isSecretField } from '../../src/policies/log-in-texts.ts';
 import { givenVariable, proxySecrets, proxyVariables } from '../../src/policies/proxy-variables.ts';
+import { isSecretField } from '../../src/policies/spec-texts.ts';
 import {
   looksSecret,
   secretsInArgs,

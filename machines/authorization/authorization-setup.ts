@@ -94,14 +94,10 @@ export interface PollStepDone extends TokenStepDone {
   readonly pending?: 'waiting' | 'slowDown';
 }
 
-export interface StepInput {
-  readonly id: string;
-  readonly wanted: readonly string[];
-  readonly asksForLess: boolean;
-  readonly isOnDevice: boolean;
-  /** Whether a server refused the latest token, so that nothing is left to keep. */
-  readonly isRejected: boolean;
-}
+export type StepInput = Pick<
+  AuthorizationContext,
+  'id' | 'wanted' | 'asksForLess' | 'isOnDevice' | 'isRejected'
+>;
 
 type Rejection = Extract<AuthorizationEvent, { readonly type: 'token.rejected' }>;
 

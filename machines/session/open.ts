@@ -113,35 +113,23 @@ const tools = sessionSetup.createStateConfig({
   },
 });
 
-const resources = sessionSetup.createStateConfig({
-  initial: 'choosing',
-  states: {
-    choosing: {
-      always: [
-        { guard: { type: 'isOffered', params: 'resources' }, target: 'refreshing' },
-        { target: 'unoffered' },
-      ],
+/** Creates the region of a list that a server need not have. */
+function offered(list: 'resources' | 'prompts') {
+  return sessionSetup.createStateConfig({
+    initial: 'choosing',
+    states: {
+      choosing: {
+        always: [
+          { guard: { type: 'isOffered', params: list }, target: 'refreshing' },
+          { target: 'unoffered' },
+        ],
+      },
+      unoffered: {},
+      current: current(list),
+      refreshing: refreshing(list),
     },
-    unoffered: {},
-    current: current('resources'),
-    refreshing: refreshing('resources'),
-  },
-});
-
-const prompts = sessionSetup.createStateConfig({
-  initial: 'choosing',
-  states: {
-    choosing: {
-      always: [
-        { guard: { type: 'isOffered', params: 'prompts' }, target: 'refreshing' },
-        { target: 'unoffered' },
-      ],
-    },
-    unoffered: {},
-    current: current('prompts'),
-    refreshing: refreshing('prompts'),
-  },
-});
+  });
+}
 
 // A server that exceeds its input budget is throttled, and disconnected if it continues.
 const input = sessionSetup.createStateConfig({
@@ -211,8 +199,8 @@ export const openStates = sessionSetup.createStateConfig({
   },
   states: {
     tools,
-    resources,
-    prompts,
+    resources: offered('resources'),
+    prompts: offered('prompts'),
     watch: watchStates,
     input,
     news,

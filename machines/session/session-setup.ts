@@ -33,7 +33,6 @@ import type {
   ResolveOutcome,
   SessionCommand,
   SessionEnd,
-  SessionEvidence,
   SessionFact,
   SessionId,
   SessionInput,
@@ -48,7 +47,8 @@ import { methods } from '../../src/protocol/methods.ts';
 import { notProvided } from '../not-provided.ts';
 import { refreshMachine } from './list-refresh.ts';
 
-export interface SessionContext extends SessionInput {
+/** As a `SessionEnd`, it says how the session would end now; `failure` is null before the end. */
+export interface SessionContext extends SessionInput, SessionEnd {
   /** Whether we started the server's process. */
   readonly hasProcess: boolean;
   /** Whether the server's protocol era is probed before the handshake. */
@@ -63,14 +63,6 @@ export interface SessionContext extends SessionInput {
   readonly failedChecks: number;
   /** Window over which health checks are spread after a wake-up, in milliseconds. */
   readonly wakeSpreadMs: number;
-  /** Whether the tools were listed: if so, a failure is an outage, not a failed start. */
-  readonly wasOpen: boolean;
-  /** Why the session ends; null before that, and after a graceful close. */
-  readonly failure: Failure | null;
-  readonly isFlood: boolean;
-  readonly evidence: SessionEvidence;
-  /** Monotonic time of the last outcome, in milliseconds. */
-  readonly at: number;
 }
 
 /** What one region reports to the others. Never sent from outside. */

@@ -104,6 +104,12 @@ export class ChartSources {
   }
 
   #noteStatement(statement: ts.Statement): void {
+    if (ts.isFunctionDeclaration(statement)) {
+      const [only] = statement.body?.statements ?? [];
+      const made = only !== undefined && ts.isReturnStatement(only) ? only.expression : undefined;
+      if (statement.name !== undefined && made !== undefined && ts.isCallExpression(made))
+        this.#declared.set(statement.name.text, made);
+    }
     if (!ts.isVariableStatement(statement)) return;
     for (const { name, initializer } of statement.declarationList.declarations) {
       if (ts.isIdentifier(name) && initializer !== undefined) {
@@ -119,8 +125,12 @@ export class ChartSources {
       return this.#objectOf(expression.expression);
     }
     if (ts.isParenthesizedExpression(expression)) return this.#objectOf(expression.expression);
-    // `setup({…})`, `x.createMachine({…})`, `x.createStateConfig({…})`.
-    if (ts.isCallExpression(expression)) return this.#objectOf(expression.arguments[0]);
+    if (ts.isCallExpression(expression)) {
+      const { expression: callee, arguments: given } = expression;
+      // A function that returns one of the others: `setup({…})`, `x.createMachine({…})`, `x.createStateConfig({…})`.
+      const made = ts.isIdentifier(callee) ? this.#declared.get(callee.text) : undefined;
+      return this.#objectOf(made ?? given[0]);
+    }
     if (ts.isIdentifier(expression)) return this.#objectOf(this.#declared.get(expression.text));
     return undefined;
   }

@@ -324,13 +324,6 @@ export const mcpKeys: Readonly<
     meaning:
       'How often all servers together may be called: [calls.md](calls.md#limits). The last of your own files that has the key counts.',
   },
-  ledger: {
-    takes: 'true, false or `{ "arguments": "digest" or "full", "maxBytes": N, "files": N }`',
-    byDefault: always(false),
-    gated: gatedNumbers,
-    meaning:
-      'Whether calls are recorded in the state folder: [calls.md](calls.md#the-ledger). The last of your own files that has the key counts.',
-  },
   commandValues: {
     takes: 'true or false',
     byDefault: always(false),

@@ -9,9 +9,9 @@ import type {
   InspectionRecord,
   PicturedActor,
 } from '../domain/host/inspection.ts';
-import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/status.ts';
+import type { TroupeSnapshot } from '../domain/host/status.ts';
 import { type ActorFile, picturedActor, recordOf, type Seen, type Stand } from './observation.ts';
-import { applyRecord, canvasOf, noteCalls, pictureOf } from './picture.ts';
+import { applyRecord, type Canvas, canvasOf, noteCalls, pictureOf } from './picture.ts';
 import { contextFacts } from './recorded-fields.ts';
 
 const none: Stand['nodes'] = [];
@@ -20,12 +20,7 @@ const none: Stand['nodes'] = [];
 export const newStand: Stand = { life: 'active', nodes: none, context: undefined };
 
 /** The recorded state that does not belong to an actor. */
-interface Statuses {
-  readonly servers: Map<string, ServerStatus>;
-  troupe: TroupeStatus | undefined;
-  /** Number of calls, by server. */
-  readonly calls: Map<string, number>;
-}
+type Statuses = Pick<Canvas, 'servers' | 'troupe' | 'calls'>;
 
 export class Ledger {
   readonly #capacity: number;

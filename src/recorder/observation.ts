@@ -12,7 +12,6 @@ import type {
   GoneRecord,
   InspectionRecord,
   LoginFacts,
-  MachineKey,
   PicturedActor,
   ReconciledRecord,
   StateRecord,
@@ -37,12 +36,8 @@ export interface RunningTimer {
 }
 
 /** One actor, retained while any observation refers to it. */
-export interface ActorFile {
+export interface ActorFile extends Pick<PicturedActor, 'id' | 'parent' | 'machine' | 'server'> {
   readonly key: ActorKey;
-  readonly id: string;
-  readonly parent?: ActorKey;
-  readonly machine?: MachineKey;
-  readonly server?: string;
   /** For the actor of a login. */
   login: LoginFacts | undefined;
   /** Its current state. */

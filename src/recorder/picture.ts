@@ -24,7 +24,7 @@ export interface Canvas {
   readonly actors: Map<ActorKey, PicturedActor>;
   readonly servers: Map<string, ServerStatus>;
   troupe: TroupeStatus | undefined;
-  /** By server. */
+  /** Number of calls, by server. */
   readonly calls: Map<string, number>;
 }
 

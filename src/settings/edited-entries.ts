@@ -7,7 +7,8 @@
  */
 
 import type { InputDefinition } from '../domain/input.ts';
-import { type DocumentOrigin, type ParsedServer, parseServerEntry } from './entry/server-entry.ts';
+import type { DocumentOrigin } from './entry/places.ts';
+import { type ParsedServer, parseServerEntry } from './entry/server-entry.ts';
 import { isOurs } from './formats/mcp-servers.ts';
 import { type EntryPlaces, lineBreaksIn, readMembers } from './incremental-parse.ts';
 import { placedAt, type TreeMember } from './settings-tree.ts';

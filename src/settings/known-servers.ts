@@ -5,7 +5,8 @@
 
 import type { InputDefinition } from '../domain/input.ts';
 import type { Problem } from '../domain/settings.ts';
-import { type DocumentOrigin, type ParsedServer, parseServerEntry } from './entry/server-entry.ts';
+import type { DocumentOrigin } from './entry/places.ts';
+import { type ParsedServer, parseServerEntry } from './entry/server-entry.ts';
 import {
   type EntryText,
   entryOf,

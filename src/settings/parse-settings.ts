@@ -10,13 +10,8 @@ import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/text/closest-name.ts';
 import { type PlainReading, readEdited } from './edited-entries.ts';
-import type { FolderFault } from './entry/places.ts';
-import {
-  type DocumentOrigin,
-  isPrivileged,
-  type ParsedServer,
-  problemAt,
-} from './entry/server-entry.ts';
+import type { DocumentOrigin, FolderFault } from './entry/places.ts';
+import { isPrivileged, type ParsedServer, problemAt } from './entry/server-entry.ts';
 import { type Conversion, isOwnFile } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
 import { readAnyTree } from './formats/settings-language.ts';
@@ -284,7 +279,6 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'startupGateMs',
   'policy',
   'limits',
-  'ledger',
   'dockerGateway',
   'commandValues',
   'projectServers',

@@ -133,7 +133,6 @@ export function scriptedTroupeOf(options: ScriptedTroupeParts): ScriptedTroupe {
     inspect,
     keepApprovals,
     keepCatalogs,
-    keepLedger,
     keepPermissions,
     telemetry,
     ...host
@@ -175,7 +174,6 @@ export function scriptedTroupeOf(options: ScriptedTroupeParts): ScriptedTroupe {
       ...(inspect !== undefined && { inspect }),
       ...(telemetry !== undefined && { telemetry }),
       ...(keepCatalogs !== undefined && { keepCatalogs }),
-      ...(keepLedger !== undefined && { keepLedger }),
     },
   );
   return {

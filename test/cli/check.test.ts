@@ -71,7 +71,11 @@ describe('troupe check', () => {
     const folder = folderWith({
       'troupe.json': settings({
         db: { command: 'no-such-program', args: ['${DB}', '${SET}'], env: { A: '${B:-c}' } },
-        api: { url: 'https://example.com/mcp', headers: { K: 'Bearer ${API_KEY}' } },
+        api: {
+          url: 'https://example.com/mcp',
+          headers: { K: 'Bearer ${API_KEY}' },
+          proxy: '${PROXY}',
+        },
         off: { command: 'no-such-program', enabled: false },
         plain: { ...server, env: { TOKEN: secret } },
         typed: { ...server, args: ['${DB}'], values: 'literal' },
@@ -91,7 +95,8 @@ describe('troupe check', () => {
       'troupe.json:3: mcpServers.db.args.0: warning: the variable DB is not set; set it where the troupe starts, or write ${DB:-default}',
       'troupe.json:3: mcpServers.db.command: warning: the command "no-such-program" was not found on PATH; install it, or write its path',
       'troupe.json:13: mcpServers.api.headers.K: warning: the variable API_KEY is not set; set it where the troupe starts, or write ${API_KEY:-default}',
-      '2 files, 6 servers: 0 errors, 5 warnings',
+      'troupe.json:13: mcpServers.api.proxy: warning: the variable PROXY is not set; set it where the troupe starts, or write ${PROXY:-default}',
+      '2 files, 6 servers: 0 errors, 6 warnings',
       '',
     ]);
     expect(run.stdout).not.toContain(secret);
@@ -111,6 +116,7 @@ describe('troupe check', () => {
         { line: 3, key: 'mcpServers.gated.command', severity: 'warning' },
         { severity: 'warning' },
         { file: path.join(folder, 'troupe.json'), key: 'mcpServers.db.args.0' },
+        {},
         {},
         {},
       ],

@@ -18,6 +18,7 @@ import type {
   QuestionParty,
 } from '../../../src/domain/question.ts';
 import {
+  type AskingCall,
   AskingCalls,
   maxRemembered,
   type QuestionOwner,
@@ -31,19 +32,15 @@ import { kindOf, readQuestion, resultOf, rootsResult, unansweredBy } from './que
 import type { SessionQuestions } from './session-questions.ts';
 
 /** One message of a caller's request, until it is answered. */
-interface WireCall {
+interface WireCall extends AskingCall {
   readonly request: Pick<OpenRequest, 'hold' | 'release' | 'unanswered' | 'perhapsUnanswered'>;
   readonly party: QuestionParty | undefined;
   readonly client: QuestionClient | undefined;
-  readonly user: string | undefined;
   /** The open questions that may belong to the request. */
   readonly open: Set<OpenQuestion>;
-  /** When the caller stopped waiting, in monotonic milliseconds. */
   leftAt: number | undefined;
   /** Whether the server has answered a ping that was sent after the cancellation. */
   isStopped: boolean;
-  /** Whether a question is open that certainly belongs to it. */
-  readonly isAsking: boolean;
 }
 
 interface OpenQuestion {

@@ -9,7 +9,7 @@ import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/control-client.ts';
 import type { DecisionReport } from '../control/protocol.ts';
 import { withRunning } from '../control/running-troupe.ts';
-import { followStarts } from '../show/follow-starts.ts';
+import { followStarts } from '../show/start-progress.ts';
 import { statusLine } from '../show/status-lines.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';

@@ -12,11 +12,8 @@ import { settingsError } from '../../domain/user-errors.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
 import { changeSettings } from '../../settings/edit-settings.ts';
-import {
-  type DocumentOrigin,
-  type ParsedServer,
-  parseServerEntry,
-} from '../../settings/entry/server-entry.ts';
+import type { DocumentOrigin } from '../../settings/entry/places.ts';
+import { type ParsedServer, parseServerEntry } from '../../settings/entry/server-entry.ts';
 import { convertSettings } from '../../settings/formats/convert-settings.ts';
 import { readAnyTree } from '../../settings/formats/settings-language.ts';
 import { parseInputs } from '../../settings/inputs-section.ts';

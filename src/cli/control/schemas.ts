@@ -4,12 +4,13 @@
  */
 
 import { z } from 'zod';
+import { longestTimerMs } from '../../domain/clock.ts';
 import { permissionAnswers } from '../../domain/permission.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { longestName, maxLogLines } from './protocol.ts';
 
 const name = z.string().min(1).max(longestName);
-const milliseconds = z.int().min(1).max(2_147_483_647);
+const milliseconds = z.int().min(1).max(longestTimerMs);
 // Longer than any that a browser or a server accepts.
 const longestAddress = 16_384;
 const nothing = z.object({});

@@ -1,5 +1,6 @@
 /** Plans what an import writes into one settings file; `commands/import.ts` writes it. */
 
+import path from 'node:path';
 import { defined } from '../../domain/data/defined.ts';
 import { isRecord } from '../../domain/data/is-record.ts';
 import type { InputDefinition } from '../../domain/input.ts';
@@ -7,10 +8,11 @@ import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { type Addition, addToSettings } from '../../settings/edit-settings.ts';
+import { dependsOnFolder } from '../../settings/entry/folder-words.ts';
 import { literalSecretsOf, withoutSecrets } from '../../settings/entry/literal-secrets.ts';
+import type { DocumentOrigin } from '../../settings/entry/places.ts';
 import { privilegedKeys } from '../../settings/entry/schema.ts';
 import {
-  type DocumentOrigin,
   type ParsedServer,
   parseServerEntry,
   problemAt,
@@ -32,7 +34,6 @@ import {
   writtenPath,
 } from '../../settings/settings-tree.ts';
 import { ownRoot } from '../settings/settings-file.ts';
-import { withFolder } from './kept-folder.ts';
 
 export interface ImportSource {
   readonly file: string;
@@ -394,4 +395,26 @@ function inputsFor(
 
 function idOf(input: unknown): unknown {
   return isRecord(input) ? input['id'] : undefined;
+}
+
+/**
+ * Keeps what an entry of the project means when it is written to a file outside it: returns it with the folder
+ * that it leaves, where that decides what it means.
+ */
+function withFolder(
+  entry: Entry,
+  { spec, isPlaced }: ParsedServer,
+  { from, to }: { readonly from: string; readonly to: string },
+): Entry {
+  if (spec?.type !== 'stdio' || from === to) return entry;
+  const isLiteral = spec.values?.literal === true;
+  const paths = (['command', 'cwd', 'envFile'] as const).flatMap((key) => {
+    const text = entry[key];
+    const isRelative = typeof text === 'string' && (key !== 'command' || /^\.\.?[\\/]/u.test(text));
+    return isRelative && (isLiteral || !text.startsWith('${'))
+      ? [[key, path.resolve(from, text)]]
+      : [];
+  });
+  const isBound = isPlaced === false && dependsOnFolder(spec);
+  return { ...entry, ...Object.fromEntries(paths), ...(isBound && { cwd: from }) };
 }

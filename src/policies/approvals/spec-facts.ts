@@ -7,11 +7,10 @@ import type { ApprovalChange, SpecFact } from '../../domain/host/approval.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { digestOf } from '../fingerprint.ts';
-import { isSecretField, logInFacts } from '../log-in-texts.ts';
 import { proxySecrets } from '../proxy-variables.ts';
+import { isSecretField, logInFacts, reachTexts, textsOf } from '../spec-texts.ts';
 import { isPem } from '../text/pem.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
-import { entriesOf, reachTextsOf } from './values.ts';
 
 type Value = readonly [field: string, value: string];
 
@@ -78,7 +77,7 @@ function valuesOf(
         ['command', spec.command],
         ...given('executable', executable),
         ...spec.args.map((arg, index) => [`args[${index}]`, arg] as const),
-        ...entriesOf('env', spec.env),
+        ...textsOf('env', spec.env),
         ['cwd', spec.cwd],
         ...more,
       ];
@@ -90,8 +89,8 @@ function valuesOf(
       return [
         ['type', type],
         ['url', spec.url],
-        ...entriesOf('headers', spec.headers),
-        ...reachTextsOf(spec),
+        ...textsOf('headers', spec.headers),
+        ...reachTexts(spec),
         ...logInFacts(spec),
         ...more,
       ];

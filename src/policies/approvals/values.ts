@@ -6,18 +6,17 @@
 import { nameWord, quotedWord } from '../../domain/data/printable.ts';
 import type { ApprovalValue, ValueOrigin } from '../../domain/host/approval.ts';
 import { isFolderScope, type Scope } from '../../domain/scope.ts';
-import {
-  type MemorySpec,
-  type RemoteSpec,
-  type ServerSpec,
-  tlsKeys,
-} from '../../domain/server-spec.ts';
+import type { RemoteSpec, ServerSpec } from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
-import { isSecretField, logInFacts } from '../log-in-texts.ts';
+import {
+  isSecretField,
+  logInFacts,
+  reachTexts,
+  specTexts,
+  type Text,
+  textsOf,
+} from '../spec-texts.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
-
-type Spec = Exclude<ServerSpec, MemorySpec>;
-type Text = readonly [field: string, text: string];
 
 /**
  * Lists every variable, header, proxy and certificate, everything that decides a login, and every
@@ -33,8 +32,9 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   const isLiteral = spec.values?.literal === true;
   const named =
     spec.type === 'stdio'
-      ? entriesOf('env', spec.env)
-      : [...entriesOf('headers', spec.headers), ...reachTextsOf(spec), ...oauthFactsOf(spec)];
+      ? textsOf('env', spec.env)
+      : [...textsOf('headers', spec.headers), ...reachTexts(spec), ...oauthFactsOf(spec)];
+  const fields = new Set(named.map(([field]) => field));
   const valueOf = ([field, text]: Text, isText: boolean): ApprovalValue => {
     const from = isLiteral ? [] : originsOf(text);
     return { field, ...(isText && { text }), ...(from.length > 0 && { from }) };
@@ -45,7 +45,8 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
       field: key,
       from: [{ kind: 'command', reference: words.join(' ') } as const],
     })),
-    ...otherTexts(spec)
+    ...specTexts(spec)
+      .filter(([field]) => !fields.has(field))
       .map((one) => valueOf(one, true))
       .filter(({ from }) => from !== undefined),
   ];
@@ -61,33 +62,6 @@ function isHarmless([field, text]: Text, isLiteral: boolean): boolean {
   if (field.startsWith('oauth') && !isSecretField(field)) return true;
   if (field.startsWith('env.') && decidesWhatRuns(field.slice('env.'.length))) return true;
   return !isLiteral && /^\$\{[^}]*\}$/u.test(text) && referencesIn(text).length === 1;
-}
-
-function otherTexts(spec: Spec): readonly Text[] {
-  if (spec.type !== 'stdio') return [['url', spec.url]];
-  const { command, args, cwd, values } = spec;
-  return [
-    ['command', command],
-    ...args.map((text, index) => [`args[${index}]`, text] as const),
-    ['cwd', cwd],
-    ...(values?.envFile === undefined ? [] : [['envFile', values.envFile.path] as const]),
-  ];
-}
-
-/** Lists the strings that decide how a remote server is reached. */
-export function reachTextsOf({ proxy, tls }: RemoteSpec): readonly Text[] {
-  const texts = tlsKeys.flatMap((key): readonly Text[] => {
-    const text = tls?.[key];
-    return text === undefined ? [] : [[`tls.${key}`, text]];
-  });
-  return proxy === undefined ? texts : [['proxy', proxy === false ? 'none' : proxy], ...texts];
-}
-
-export function entriesOf(
-  group: string,
-  entries: Readonly<Record<string, string>>,
-): readonly Text[] {
-  return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 
 /** Lists the origins of a string's references, each once. */

@@ -31,24 +31,17 @@ export type ToolAddress =
 /** A call of a tool. */
 export class ToolOperation implements Operation<ToolResult> {
   readonly server: string;
-  readonly kind = 'callTool';
   readonly args: Readonly<Record<string, unknown>>;
   tool: string | undefined;
-  readonly calledAs: string;
   readonly #address: ToolAddress;
   readonly #tools: ToolList;
 
   constructor(address: ToolAddress, args: Readonly<Record<string, unknown>>, tools: ToolList) {
     this.server = address.server;
     this.args = args;
-    this.calledAs = 'tool' in address ? address.tool : address.exposedName;
     this.tool = 'tool' in address ? address.tool : tools.named(address.exposedName)?.tool;
     this.#address = address;
     this.#tools = tools;
-  }
-
-  get params(): Readonly<Record<string, unknown>> {
-    return this.args;
   }
 
   find(desired: DesiredServer): Subject {

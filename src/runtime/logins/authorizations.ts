@@ -33,9 +33,13 @@ import { digestOf } from './client-digest.ts';
 import {
   type BegunLogin,
   type Login,
+  loginError,
+  missingToken,
   newLogin,
   noteSession,
+  notWaiting,
   ownerOf,
+  refuseOther,
   type Shown,
   settingsNow,
 } from './login.ts';
@@ -52,7 +56,6 @@ import {
   tokenUnavailable,
   until,
 } from './login-actor.ts';
-import { loginError, missingToken, notWaiting, refuseOther } from './login-errors.ts';
 import type { LoginService, NoteLogin } from './login-service.ts';
 
 export class Authorizations implements LoginService {

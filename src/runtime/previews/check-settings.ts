@@ -14,7 +14,7 @@ import {
 } from '../../domain/settings.ts';
 import { isCommandPlain } from '../../policies/approvals/command-place.ts';
 import { expandVariables, referencesIn, type Variables } from '../../policies/expand-variables.ts';
-import { oauthTexts } from '../../policies/log-in-texts.ts';
+import { specTexts } from '../../policies/spec-texts.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { settingsReportOf, withProblems } from '../../settings/settings-report.ts';
 import { settingsPortsOf } from '../options/settings-ports.ts';
@@ -96,23 +96,9 @@ function shellWords(desired: DesiredServer, spec: ServerSpec): Problem[] {
 function textsOf(spec: ServerSpec): readonly (readonly [key: string, text: string])[] {
   if (spec.type === 'memory' || spec.values?.literal === true) return [];
   const ofCommands = new Set(spec.values?.commands?.map(({ key }) => key));
-  const named = (holder: string, values: Readonly<Record<string, string>>) =>
-    Object.entries(values)
-      .map(([name, text]) => [`${holder}.${name}`, text] as const)
-      .filter(([key]) => !ofCommands.has(key));
-  const envFile = spec.values?.envFile;
-  const file = envFile === undefined ? [] : [['envFile', envFile.path] as const];
-  if (spec.type !== 'stdio') {
-    const { url, headers, oauth } = spec;
-    return [['url', url], ...named('headers', headers), ...(oauth ? oauthTexts(oauth) : [])];
-  }
-  return [
-    ['command', spec.command],
-    ...spec.args.map((arg, index) => [`args.${index}`, arg] as const),
-    ...named('env', spec.env),
-    ['cwd', spec.cwd],
-    ...file,
-  ];
+  return specTexts(spec)
+    .filter(([key]) => !ofCommands.has(key))
+    .map(([key, text]) => [key.replace(/\[(\d+)\]$/u, '.$1'), text]);
 }
 
 function unsetIn(text: string, env: Variables): readonly string[] {

@@ -6,11 +6,10 @@ import { authorityVariables } from '../../../actors/transports/http/proxy-and-tl
 import { findExecutable } from '../../../actors/values/executable-path.ts';
 import type { RemoteSpec, ServerSpec } from '../../domain/server-spec.ts';
 import type { SettingsReport } from '../../domain/settings.ts';
-import { reachTextsOf } from '../../policies/approvals/values.ts';
 import { referencesIn, type Variables } from '../../policies/expand-variables.ts';
-import { oauthTexts } from '../../policies/log-in-texts.ts';
 import { proxyVariables } from '../../policies/proxy-variables.ts';
 import { isLoopback } from '../../policies/secure-url.ts';
+import { specTexts } from '../../policies/spec-texts.ts';
 import { isPem } from '../../policies/text/pem.ts';
 import { settingsReportOf } from '../../settings/settings-report.ts';
 import { settingsPortsOf } from '../options/settings-ports.ts';
@@ -169,14 +168,7 @@ function portOf(spec: ServerSpec): number | undefined {
 
 function usesKeychain(spec: ServerSpec): boolean {
   if (spec.type === 'memory' || spec.values?.literal === true) return false;
-  const texts =
-    spec.type === 'stdio'
-      ? [spec.command, spec.cwd, ...spec.args, ...Object.values(spec.env)]
-      : [
-          spec.url,
-          ...Object.values(spec.headers),
-          ...reachTextsOf(spec).map(([, text]) => text),
-          ...(spec.oauth ? oauthTexts(spec.oauth).map(([, text]) => text) : []),
-        ];
-  return texts.some((text) => referencesIn(text).some(({ kind }) => kind === 'keychain'));
+  return specTexts(spec).some(([, text]) =>
+    referencesIn(text).some(({ kind }) => kind === 'keychain'),
+  );
 }

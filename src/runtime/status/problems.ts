@@ -16,7 +16,6 @@ const sources = [
   'permissions',
   'budget',
   'credentials',
-  'ledger',
 ] as const;
 
 export type ProblemSource = (typeof sources)[number];

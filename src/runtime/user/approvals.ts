@@ -361,12 +361,12 @@ export class Approvals {
 
   /** Records a grant's use, at most once a month so that the file is rarely written for it. */
   #noteUse(desired: DesiredServer): void {
-    const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
-    const record = recordOf(this.#store.records(), subject);
+    const record = this.#grantedTo(desired);
     const usedAt = this.#clock.wallNow();
-    if (record?.decision !== 'granted') return;
+    if (record === undefined) return;
     if (usedAt - Math.max(record.decidedAt, record.usedAt ?? 0) < useNotedMs) return;
-    this.#store.add({ kind: 'use', ...subject, usedAt });
+    const { server, fingerprint } = record;
+    this.#store.add({ kind: 'use', server, fingerprint, usedAt });
   }
 
   #keep(
@@ -416,6 +416,10 @@ export class Approvals {
   /** Returns the record that pins a server's tools; undefined if they are not pinned. */
   #grantOf(desired: DesiredServer): ApprovalRecord | undefined {
     if (!desired.gated || desired.policy.catalog.pinTools === 'off') return undefined;
+    return this.#grantedTo(desired);
+  }
+
+  #grantedTo(desired: DesiredServer): ApprovalRecord | undefined {
     const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };
     const record = recordOf(this.#store.records(), subject);
     return record?.decision === 'granted' ? record : undefined;

@@ -9,22 +9,16 @@ import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus, TroupeState, TroupeStatus } from '../../domain/host/status.ts';
 import type { ServerPolicy } from '../../domain/policy.ts';
 import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
-import type { DesiredBook } from '../desired/book.ts';
 import { troupeStateOf } from '../root-actor.ts';
-import type { RootRef, RootSnapshot, StatusBoard } from '../status/board.ts';
+import type { SharedPorts } from '../shared-ports.ts';
+import type { RootSnapshot } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';
-
-interface ProgressSources {
-  readonly book: DesiredBook;
-  readonly root: () => RootRef;
-  readonly board: () => StatusBoard;
-}
 
 export class TroupeProgress {
   readonly #clock: Clock;
-  readonly #board: () => StatusBoard;
-  readonly #book: DesiredBook;
-  readonly #root: () => RootRef;
+  readonly #board: SharedPorts['board'];
+  readonly #book: SharedPorts['book'];
+  readonly #root: SharedPorts['root'];
   /** Wall time at which each state was entered; the troupe never returns to one. */
   readonly #enteredAt = new Map<TroupeState, number>();
   #firstPassAt: number | null = null;
@@ -39,7 +33,7 @@ export class TroupeProgress {
   readonly ready: Promise<StartReport>;
 
   /** @param startedAt - monotonic time in milliseconds from which `ready()` counts its duration */
-  constructor(clock: Clock, startedAt: number, late: ProgressSources) {
+  constructor(clock: Clock, startedAt: number, late: Pick<SharedPorts, 'book' | 'root' | 'board'>) {
     const { board } = late;
     this.#clock = clock;
     this.#board = board;

@@ -1,8 +1,8 @@
 /** Finds literal values of an entry that look like secrets. */
 
 import { isRecord } from '../../domain/data/is-record.ts';
-import { isSecretField } from '../../policies/log-in-texts.ts';
 import { proxySecrets } from '../../policies/proxy-variables.ts';
+import { isSecretField } from '../../policies/spec-texts.ts';
 import { isPem } from '../../policies/text/pem.ts';
 import { looksSecret, secretsInArgs, secretsInText } from '../../policies/text/redact.ts';
 import type { TreePath } from '../settings-tree.ts';

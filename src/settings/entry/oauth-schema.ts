@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 import { grants } from '../../domain/authorization.ts';
 import { signatureAlgorithms, tokenEndpointAuthMethods } from '../../domain/server-spec.ts';
+import { choice } from './schema.ts';
 
 const oauthExample = '{ "clientId": "…", "scopes": ["read"] }';
 const oauthError = `"oauth" must be an object such as ${oauthExample}, or false to never log in`;
@@ -23,9 +24,6 @@ const value = (key: string) => {
   const words = z.array(z.string({ error }), { error }).min(1, { error });
   return z.union([text(key), z.strictObject({ command: words }, { error })], { error });
 };
-
-const choice = <const Words extends readonly [string, ...string[]]>(key: string, words: Words) =>
-  z.enum(words, { error: `"${key}" must be ${words.map((word) => `"${word}"`).join(' or ')}` });
 
 const portError = '"callbackPort" must be a whole number from 1 to 65535, without quotes';
 const scopesError =

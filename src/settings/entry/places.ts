@@ -7,6 +7,21 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { Problem, Scope } from '../../domain/settings.ts';
 import type { ServerEntry } from './schema.ts';
 
+/** The origin of a document. */
+export interface DocumentOrigin {
+  /** Shown in problems: a path, or "host settings". */
+  readonly file: string;
+  readonly scope: Scope;
+  /** Absolute path of the project. */
+  readonly projectRoot: string;
+  /** Absolute path of the user's home. Default: the folder of the file. */
+  readonly home?: string;
+  /** Where entries start and relative paths begin, to compare entries of several files. Default: by scope. */
+  readonly folder?: string;
+  /** Whether it is an object, which has no lines; `api` always is. */
+  readonly isObject?: true;
+}
+
 export interface Places {
   /** Where a local server starts unless its entry says so. */
   readonly start: string;
@@ -18,19 +33,8 @@ export interface Places {
  * The user's own files apply in every project, so nothing in them means a file of whichever project is
  * open unless they say so: the project may be a folder that was just cloned.
  */
-export function placesOf({
-  file,
-  scope,
-  projectRoot,
-  home,
-  folder: given,
-}: {
-  readonly file: string;
-  readonly scope: Scope;
-  readonly projectRoot: string;
-  readonly home?: string;
-  readonly folder?: string;
-}): Places {
+export function placesOf(origin: DocumentOrigin): Places {
+  const { file, scope, projectRoot, home, folder: given } = origin;
   const isOwn = scope === 'user' || scope === 'managed';
   // A file of the project that the user names, such as `.vscode/mcp.json`, is about the project.
   const isElsewhere = scope === 'config' && !isBelow(file, projectRoot);

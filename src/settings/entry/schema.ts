@@ -5,11 +5,9 @@
  */
 
 import { z } from 'zod';
+import { longestTimerMs } from '../../domain/clock.ts';
 import type { PermissionPattern } from '../../domain/permission.ts';
 import { restartRules } from '../../domain/policy.ts';
-
-// The longest delay of a timer; one millisecond more fires at once.
-const maxTimerMs = 2_147_483_647;
 
 // More than a thousand attempts mean no limit, which is `null` in a policy.
 const maxAttempts = 1_000;
@@ -32,11 +30,15 @@ export const wholeNumber = (least: number, most: number, error: string) =>
 const milliseconds = (key: string) =>
   wholeNumber(
     1,
-    maxTimerMs,
-    `"${key}" must be a whole number of milliseconds from 1 to ${maxTimerMs}, without quotes`,
+    longestTimerMs,
+    `"${key}" must be a whole number of milliseconds from 1 to ${longestTimerMs}, without quotes`,
   );
 
-const choice = <const Words extends readonly [string, ...string[]]>(key: string, words: Words) =>
+/** One of these words. */
+export const choice = <const Words extends readonly [string, ...string[]]>(
+  key: string,
+  words: Words,
+) =>
   z.enum(words, {
     error: `"${key}" must be ${words.map((word) => `"${word}"`).join(' or ')}`,
   });

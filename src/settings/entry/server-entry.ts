@@ -54,6 +54,7 @@ import {
 } from '../settings-tree.ts';
 import { parseOAuth } from './oauth.ts';
 import {
+  type DocumentOrigin,
   fromFolder,
   isFixed,
   type NamedFolder,
@@ -70,21 +71,6 @@ import {
   serverEntrySchema,
 } from './schema.ts';
 import { type EntryValues, entryValuesOf } from './values.ts';
-
-/** The origin of a document. */
-export interface DocumentOrigin {
-  /** Shown in problems: a path, or "host settings". */
-  readonly file: string;
-  readonly scope: Scope;
-  /** Absolute path of the project. */
-  readonly projectRoot: string;
-  /** Absolute path of the user's home. Default: the folder of the file. */
-  readonly home?: string;
-  /** Where entries start and relative paths begin, to compare entries of several files. Default: by scope. */
-  readonly folder?: string;
-  /** Whether it is an object, which has no lines; `api` always is. */
-  readonly isObject?: true;
-}
 
 export interface ParsedServer {
   readonly desired: DesiredServer;

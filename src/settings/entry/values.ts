@@ -10,7 +10,6 @@
 import path from 'node:path';
 import { defined } from '../../domain/data/defined.ts';
 import type { InputDefinition } from '../../domain/input.ts';
-import type { Scope } from '../../domain/scope.ts';
 import type { OAuthSpec, ReachRules, ValueRules } from '../../domain/server-spec.ts';
 import {
   type BrokenReference,
@@ -21,14 +20,11 @@ import { isPem } from '../../policies/text/pem.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
 import { oauthPlainTexts, oauthSpecOf, oauthValues } from './oauth.ts';
 import type { OAuthEntry } from './oauth-schema.ts';
-import { projectWord } from './places.ts';
+import { type DocumentOrigin, projectWord } from './places.ts';
 import type { BrokenRule } from './rules.ts';
 import type { ServerEntry } from './schema.ts';
 
-export interface ValuesOrigin {
-  readonly file: string;
-  readonly scope: Scope;
-  readonly projectRoot: string;
+export interface ValuesOrigin extends Pick<DocumentOrigin, 'file' | 'scope' | 'projectRoot'> {
   /** Where relative paths begin, and commands run. */
   readonly folder: string;
   readonly isGated: boolean;

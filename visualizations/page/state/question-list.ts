@@ -3,7 +3,7 @@
 import { useEffect } from 'preact/hooks';
 import type { Question } from '../../../src/domain/question.ts';
 import { command } from './api.ts';
-import { change, current, usePage } from './store.ts';
+import { canAct, change, current, usePage } from './store.ts';
 
 // A server's status names only its first question, so others are found by asking again.
 const askingPauseMs = 2_000;
@@ -11,14 +11,9 @@ const askingPauseMs = 2_000;
 const quietPauseMs = 10_000;
 const answerCommand = 'troupe answer ';
 
-/** Whether the page may answer: not in the past, in a replay, or without a connection. */
-export function useCanAnswer(): boolean {
-  return usePage((state) => state.link === 'live' && state.route.at === undefined);
-}
-
 /** Keeps the page's list of questions up to date. */
 export function useQuestions(): readonly Question[] {
-  const canAnswer = useCanAnswer();
+  const canAnswer = usePage(canAct);
   const asking = usePage((state) => (state.revision, stepsIn(state.live.servers.values())));
   useEffect(() => {
     if (!canAnswer) {

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { MemoryUse, ServerUsage } from '../../../src/domain/host/status.ts';
 import { command } from './api.ts';
-import { usePage } from './store.ts';
+import { canAct, usePage } from './store.ts';
 import { useAsked } from './use-asked.ts';
 
 export interface Usage {
@@ -20,7 +20,7 @@ const pauseMs = 3_000;
 
 /** @param server - one server. Default: all */
 export function useUsage(isWanted: boolean, server?: string): Usage {
-  const isLive = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const isLive = usePage(canAct);
   const revision = usePage((state) => (isWanted ? state.revision : 0));
   const world = usePage((state) => state.world);
   const isAsked = isWanted && isLive;

@@ -9,12 +9,12 @@ import { shownLine } from '../model/shown-text.ts';
 import { askFile, askText, command, messageOf } from '../state/api.ts';
 import { chosenActor } from '../state/chosen.ts';
 import { go } from '../state/moments.ts';
+import { useQuestions } from '../state/question-list.ts';
 import { save, savePicture } from '../state/save-picture.ts';
-import { change, current, toast, usePage } from '../state/store.ts';
+import { canAct, change, current, toast, usePage } from '../state/store.ts';
 import { switchTheme } from '../state/theme.ts';
 import { IconButton } from './controls.tsx';
 import { Icon } from './marks.tsx';
-import { QuestionBadge } from './questions/badge.tsx';
 
 const names: Readonly<Record<View, string>> = {
   fleet: 'Fleet',
@@ -98,7 +98,7 @@ function ViewLinks() {
 }
 
 function TroupeActs() {
-  const canAct = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const mayAct = usePage(canAct);
   const [isBusy, setBusy] = useState(false);
   const reload = async (): Promise<void> => {
     setBusy(true);
@@ -115,7 +115,7 @@ function TroupeActs() {
       <button
         type="button"
         class="head-button"
-        disabled={!canAct}
+        disabled={!mayAct}
         onClick={() => change({ dialog: { kind: 'plan' } })}
       >
         <Icon name="list" />
@@ -124,7 +124,7 @@ function TroupeActs() {
       <button
         type="button"
         class="head-button"
-        disabled={!canAct || isBusy}
+        disabled={!mayAct || isBusy}
         onClick={() => void reload()}
       >
         <Icon name="refresh" />
@@ -212,4 +212,23 @@ async function copyTest(): Promise<void> {
   const query = new URLSearchParams({ actor: actor.actor, to: String(state.world.n) });
   await navigator.clipboard.writeText(await askText(`api/test?${query.toString()}`));
   toast('good', 'Test copied.');
+}
+
+function QuestionBadge() {
+  const { length } = useQuestions();
+  return (
+    <span role="status" class="question-status">
+      {length === 0 ? null : (
+        <button
+          type="button"
+          class="question-badge"
+          title="Answer (Q)"
+          data-questions={length}
+          onClick={() => change({ dialog: { kind: 'questions' } })}
+        >
+          {length === 1 ? '1 question' : `${length} questions`}
+        </button>
+      )}
+    </span>
+  );
 }

@@ -8,8 +8,8 @@ import type { FormProblem } from '../../model/schema-form.ts';
 import { shownLine, shownLines } from '../../model/shown-text.ts';
 import { command, messageOf } from '../../state/api.ts';
 import { useTicks } from '../../state/clock.ts';
-import { forgetQuestion, readQuestions, useCanAnswer } from '../../state/question-list.ts';
-import { toast, usePage } from '../../state/store.ts';
+import { forgetQuestion, readQuestions } from '../../state/question-list.ts';
+import { canAct, toast, usePage } from '../../state/store.ts';
 import { Empty } from '../controls.tsx';
 import { Dialog } from '../dialogs/dialog.tsx';
 import { QuestionField } from './field.tsx';
@@ -137,7 +137,7 @@ interface AnswersProps {
 }
 
 function Answers({ question, isBusy, send }: AnswersProps) {
-  const isOff = !useCanAnswer() || isBusy;
+  const isOff = !usePage(canAct) || isBusy;
   return (
     <p class="form-foot">
       {question.kind === 'sampling' ? null : (

@@ -5,7 +5,7 @@ import { spoken } from '../../model/announcements.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { command } from '../../state/api.ts';
-import { usePage } from '../../state/store.ts';
+import { canAct, usePage } from '../../state/store.ts';
 import { useAsked } from '../../state/use-asked.ts';
 import { Empty } from '../controls.tsx';
 
@@ -20,7 +20,7 @@ const phases = [
 
 export function Attempts({ server }: { server: string }) {
   const status = usePage((state) => (state.revision, state.world.servers.get(server)));
-  const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const isNow = usePage(canAct);
   const { answer, problem } = useAsked(isNow ? `explain ${server}` : undefined, status, () =>
     command<Explanation>('explain', { server }),
   );

@@ -9,7 +9,7 @@ import { isProblem } from '../../model/cause.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { command } from '../../state/api.ts';
-import { usePage } from '../../state/store.ts';
+import { canAct, usePage } from '../../state/store.ts';
 import { useAsked } from '../../state/use-asked.ts';
 import { type Usage, useUsage } from '../../state/use-usage.ts';
 import { CopyButton } from '../controls.tsx';
@@ -18,7 +18,7 @@ import { ServerLogin } from '../login/state.tsx';
 
 export function Overview({ name }: { name: string }) {
   const status = usePage((state) => (state.revision, state.world.servers.get(name)));
-  const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const isNow = usePage(canAct);
   const { answer } = useAsked(isNow ? `explain ${name}` : undefined, status, () =>
     command<Explanation>('explain', { server: name }),
   );

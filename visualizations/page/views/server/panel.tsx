@@ -10,7 +10,7 @@ import { actorOf } from '../../model/world.ts';
 import { ask, command } from '../../state/api.ts';
 import { momentOf, now } from '../../state/clock.ts';
 import { closePanel } from '../../state/panel.ts';
-import { usePage } from '../../state/store.ts';
+import { canAct, usePage } from '../../state/store.ts';
 import { useAsked } from '../../state/use-asked.ts';
 import { CopyButton, Empty, IconButton, Tabs } from '../controls.tsx';
 import { StateName } from '../marks.tsx';
@@ -135,7 +135,7 @@ function ContextTab({ server }: { server: string }) {
 const mostLines = 300;
 
 function Logs({ server }: { server: string }) {
-  const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const isNow = usePage(canAct);
   const revision = usePage(
     (state) =>
       Math.floor(state.live.n / 20) + (state.live.servers.get(server) === undefined ? 0 : 1),
@@ -170,7 +170,7 @@ const listingMs = 15_000;
 
 function Tools({ server }: { server: string }) {
   const status = usePage((state) => (state.revision, state.world.servers.get(server)));
-  const isNow = usePage((state) => state.link === 'live' && state.route.at === undefined);
+  const isNow = usePage(canAct);
   const [isWanted, setWanted] = useState(false);
   const [filter, setFilter] = useState('');
   const isUp = status !== undefined && isUsable(status.state);

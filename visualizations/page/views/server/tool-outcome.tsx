@@ -42,7 +42,7 @@ export function ToolOutcome({ server, outcome, onAllow }: ToolOutcomeProps) {
     case 'failed':
       return <FailedCall outcome={outcome} onAllow={onAllow} />;
     case 'answered':
-      return <Answer result={outcome.result} tookMs={outcome.tookMs} attempts={outcome.attempts} />;
+      return <Answer {...outcome} />;
   }
 }
 
@@ -91,13 +91,7 @@ function FailedCall({
   );
 }
 
-interface AnswerProps {
-  readonly result: ToolResult;
-  readonly tookMs: number;
-  readonly attempts: number;
-}
-
-function Answer({ result, tookMs, attempts }: AnswerProps) {
+function Answer({ result, tookMs, attempts }: Extract<Outcome, { kind: 'answered' }>) {
   const isError = result.isError === true;
   const structured = result.structuredContent;
   return (

@@ -1,8 +1,15 @@
-/** The strings of a server's login settings, by the names of their keys. */
+/** The strings of a server's settings, by the names of their keys. */
 
-import type { LogInSpec, OAuthSpec } from '../domain/server-spec.ts';
+import {
+  type LogInSpec,
+  type MemorySpec,
+  type OAuthSpec,
+  type RemoteSpec,
+  type ServerSpec,
+  tlsKeys,
+} from '../domain/server-spec.ts';
 
-type Text = readonly [field: string, text: string];
+export type Text = readonly [field: string, text: string];
 
 /** Keys whose values are secrets, however they are written. */
 const secretFields: ReadonlySet<string> = new Set([
@@ -18,10 +25,35 @@ export function isSecretField(field: string): boolean {
 }
 
 /** Lists the strings that may hold references, in a fixed order. */
-export function oauthTexts(oauth: OAuthSpec): readonly Text[] {
+export function specTexts(spec: Exclude<ServerSpec, MemorySpec>): readonly Text[] {
+  if (spec.type !== 'stdio')
+    return [
+      ['url', spec.url],
+      ...textsOf('headers', spec.headers),
+      ...(spec.oauth ? oauthTexts(spec.oauth) : []),
+      ...reachTexts(spec),
+    ];
+  const { command, args, cwd, env, values } = spec;
+  return [
+    ['command', command],
+    ...args.map((text, index): Text => [`args[${index}]`, text]),
+    ...textsOf('', { cwd, envFile: values?.envFile?.path }),
+    ...textsOf('env', env),
+  ];
+}
+
+/** Lists the strings that decide how a remote server is reached. */
+export function reachTexts({ proxy, tls }: RemoteSpec): readonly Text[] {
+  return [
+    ...textsOf('', { proxy: proxy === false ? 'none' : proxy }),
+    ...tlsKeys.flatMap((key) => textsOf('tls', { [key]: tls?.[key] })),
+  ];
+}
+
+function oauthTexts(oauth: OAuthSpec): readonly Text[] {
   const { identity, keyFile, assertionFile, scopes = [] } = oauth;
   return [
-    ...present('oauth', {
+    ...textsOf('oauth', {
       clientId: oauth.clientId,
       clientSecret: oauth.clientSecret,
       clientMetadataUrl: oauth.clientMetadataUrl,
@@ -34,14 +66,14 @@ export function oauthTexts(oauth: OAuthSpec): readonly Text[] {
       assertion: oauth.assertion,
       assertionFile: assertionFile?.path,
     }),
-    ...present('oauth.identity', { ...identity }),
+    ...textsOf('oauth.identity', { ...identity }),
     ...scopes.map((scope, index): Text => [`oauth.scopes[${index}]`, scope]),
   ];
 }
 
 /** Lists everything that decides a login, for the user who approves it. */
 export function logInFacts({ oauth, account }: LogInSpec): readonly Text[] {
-  return [...present('', { account }), ...(oauth === undefined ? [] : oauthFacts(oauth))];
+  return [...textsOf('', { account }), ...(oauth === undefined ? [] : oauthFacts(oauth))];
 }
 
 function oauthFacts(oauth: OAuthSpec | false): readonly Text[] {
@@ -50,7 +82,7 @@ function oauthFacts(oauth: OAuthSpec | false): readonly Text[] {
   return [
     ['oauth.grant', grant],
     ...oauthTexts(oauth),
-    ...present('oauth', {
+    ...textsOf('oauth', {
       callbackPort: callbackPort?.toString(),
       algorithm,
       tokenEndpointAuthMethod,
@@ -59,7 +91,8 @@ function oauthFacts(oauth: OAuthSpec | false): readonly Text[] {
   ];
 }
 
-function present(
+/** Lists the strings of a group; without a name, those of the entry itself. */
+export function textsOf(
   group: string,
   texts: Readonly<Record<string, string | undefined>>,
 ): readonly Text[] {
