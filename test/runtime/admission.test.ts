@@ -28,8 +28,8 @@ describe('a server from a project folder', () => {
     stage.troupe.on('approval.needed', (event) => asked.push(event));
     expect(stage.stateOf('db')).toBe('blocked.pendingApproval');
     expect(stage.sessions.scripts).toHaveLength(0);
-    stage.troupe.send({ type: 'system.woke' });
     await stage.apply(servers({ other: 'another' }));
+    await stage.apply(servers({}));
     const first = { server: 'db', fingerprint: fingerprintNow(stage) };
     expect(asked).toEqual([first, first]);
     await writeProject(stage, servers({ db: 'newer' }));
@@ -39,7 +39,7 @@ describe('a server from a project folder', () => {
     expect(asked.at(-1)).toEqual(second);
     const count = asked.length;
     stage.troupe.send({ type: 'approval.reject', server: 'db' });
-    stage.troupe.send({ type: 'system.woke' });
+    await stage.apply(servers({ other: 'another' }));
     expect(asked).toHaveLength(count);
   });
 
@@ -378,6 +378,15 @@ describe("the user's commands", () => {
     }
     expect(stage.stateOf('db')).toBe('blocked.excluded');
     expect(stage.sessions.scripts).toHaveLength(0);
+    await stage.apply(servers({ db: 'srv' }));
+    expect(stage.sessions.scripts).toHaveLength(1);
+    // Once it is admitted, each of them opens a session.
+    await tell(stage, { type: 'server.stop', server: 'db' });
+    for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
+      await tell(stage, { type, server: 'db' });
+    }
+    expect(stage.sessions.scripts).toHaveLength(4);
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('do not start a stopped server with a reconnect', async () => {

@@ -67,6 +67,11 @@ describe('a race', () => {
     expect(stage.clock.pendingCount).toBe(whileWaiting - 1);
     await stage.advance(600_000);
     expect(stage.sessions.scripts).toHaveLength(1);
+    // It was stopped by name: another chart for the same settings stays stopped as well.
+    await stage.apply(servers({}));
+    await stage.apply(db);
+    expect(stage.stateOf('db')).toBe('stopped');
+    expect(stage.sessions.scripts).toHaveLength(1);
   });
 
   it('T4: after a connect timeout the next attempt waits until the first has closed', async () => {
