@@ -41,8 +41,8 @@ type Executions = ReadonlyMap<string, ReadonlySet<SiteId>>;
 // Single survivors can be sites that have nothing to do with their row.
 const leastShare = 57 / 60;
 
-// Generated tables, and the scripted sessions that only tests use.
-const isLeftOut = /^(?:machines\/compiled|src\/testing)\//u;
+// What runs every chart, and the scripted sessions that only tests use.
+const isLeftOut = /^(?:machines\/xstate|src\/testing)\//u;
 const isOwnCode = /^(?:src|machines|actors)\/.*\.ts$/u;
 const isComparison = /^(?:[!=]==|[<>]=?)$/u;
 const checksTypesOnly = /^assertEvent\(/u;
@@ -128,6 +128,7 @@ export class Sites {
   #withSites(file: string, original: string): string {
     if (original.startsWith('#!')) return original;
     const code = withTransitions(file, original);
+    if (isLeftOut.test(file)) return `${hook}${code}`;
     const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true);
     const inserts: { at: number; text: string }[] = [];
     const visit = (node: ts.Node): void => {
@@ -191,7 +192,8 @@ function isCallOrAssignment(node: ts.Node): boolean {
 function vitestWith(root: string, sites: Sites): Promise<Vitest> {
   const transform = (code: string, id: string): string | null => {
     const file = path.relative(root, id);
-    return isOwnCode.test(file) && !isLeftOut.test(file) ? sites.load(file, code) : null;
+    const isWanted = file === chooser || !isLeftOut.test(file);
+    return isOwnCode.test(file) && isWanted ? sites.load(file, code) : null;
   };
   return createVitest(
     'test',
