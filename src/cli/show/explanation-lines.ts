@@ -95,6 +95,7 @@ function plainFactsOf(explanation: Explanation, nowMs: number): readonly Fact[] 
   return [
     ['last failure', failureText(lastFailure, status.state !== 'ready', nowMs)],
     ['exit', exitText(lastFailure)],
+    ['shared with', explanation.sharedWith?.join(', ')],
     ['new settings', status.successor && stateText(status.successor)],
     ['old process', status.predecessor && 'finishes its calls'],
     ['calls', isClosed ? undefined : `refused; circuit ${circuitText(circuit)}`],
@@ -125,6 +126,7 @@ function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
         : `${lastFailure.code} (${lastFailure.kind}) ${sinceText(lastFailure.at, nowMs)} ago: ${lastFailure.message}`,
     ],
     ['exit', exitText(lastFailure)],
+    ['shared with', explanation.sharedWith?.join(', ')],
     ['successor', successorText(explanation.status)],
     ['predecessor', predecessorText(explanation.status)],
     [

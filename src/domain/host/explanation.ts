@@ -163,6 +163,8 @@ export interface Explanation {
    * there is a session.
    */
   readonly session?: { readonly state: string };
+  /** The other clients of the troupe that use the same process, by name; absent if there are none. */
+  readonly sharedWith?: readonly string[];
   /** What would change the state. */
   readonly movedBy: readonly Mover[];
   /** Running timers, soonest first; includes the session's timers. */

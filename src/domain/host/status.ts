@@ -108,6 +108,15 @@ export interface TroupeStatus {
   readonly sessions: SessionCount;
   /** Present while settings limit the number of running servers. */
   readonly budget?: BudgetUse;
+  /**
+   * The further clients, oldest first: when each was opened, in ISO 8601, and its servers that are ready.
+   * Absent if there are none.
+   */
+  readonly clients?: readonly {
+    readonly name: string;
+    readonly since: string;
+    readonly servers: readonly string[];
+  }[];
   /** What the user should fix; empty if all is well. */
   readonly problems: readonly Problem[];
 }

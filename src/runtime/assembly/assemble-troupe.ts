@@ -210,8 +210,9 @@ function orders(services: Services, end: TroupeEnd) {
   } satisfies Partial<Troupe>;
 }
 
-function snapshotOf({ board, progress, budget, problems }: Services): TroupeSnapshot {
+function snapshotOf({ board, progress, budget, problems, clients }: Services): TroupeSnapshot {
   const servers = board.statuses();
+  const open = clients.list();
   return {
     troupe: {
       pid: process.pid,
@@ -219,6 +220,7 @@ function snapshotOf({ board, progress, budget, problems }: Services): TroupeSnap
       ...progress.status(),
       sessions: countSessions(servers),
       ...(budget.use === undefined ? {} : { budget: budget.use }),
+      ...(open.length > 0 && { clients: open }),
       problems: problems.all(),
     },
     servers,

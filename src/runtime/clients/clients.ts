@@ -6,7 +6,9 @@
 
 import type { ProcessKeeper } from '../../../actors/processes/started-processes.ts';
 import type { Clock } from '../../domain/clock.ts';
+import type { TroupeStatus } from '../../domain/host/status.ts';
 import type { RootFolder } from '../../domain/question.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { CallQuotas } from '../calls/quotas.ts';
 import { checkName } from '../options/check.ts';
@@ -44,8 +46,13 @@ export class Clients {
   }
 
   /** Lists the open clients, oldest first. */
-  list(): readonly { readonly name: string; readonly since: string; readonly troupe: Troupe }[] {
-    return [...this.#open].map(([troupe, facts]) => ({ ...facts, troupe }));
+  list(): NonNullable<TroupeStatus['clients']> {
+    return [...this.#open].map(([troupe, facts]) => ({
+      ...facts,
+      servers: troupe
+        .snapshot()
+        .servers.flatMap(({ name, state }) => (isUsable(state) ? [name] : [])),
+    }));
   }
 
   /** @throws TroupeError `INVALID_ARGUMENTS` */

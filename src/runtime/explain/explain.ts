@@ -32,6 +32,7 @@ import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
 import { withDecision } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
+import type { Clients } from '../clients/clients.ts';
 import type { DesiredBook } from '../desired/book.ts';
 import type { RootSnapshot, ServerRef, StatusBoard } from '../status/board.ts';
 import { refusingRule } from '../status/next-step.ts';
@@ -45,12 +46,13 @@ type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 export interface ExplainPorts {
   readonly board: StatusBoard;
   readonly book: DesiredBook;
+  readonly clients: Pick<Clients, 'leases'>;
 }
 
 /** Explains a server; undefined if it does not exist. */
 export function explainServer(
   server: string,
-  { board, book }: ExplainPorts,
+  { board, book, clients }: ExplainPorts,
   root: RootSnapshot,
   histories: ServerHistories,
   clock: Clock,
@@ -65,6 +67,7 @@ export function explainServer(
   const verdict = ref?.getSnapshot().context.verdict ?? admit(desired, gates);
   const history = histories.of(server);
   const failure = history?.lastFailure;
+  const sharedWith = clients.leases.sharedWith(server);
   const attempts = history?.timeline.attempts(clock.wallNow()) ?? [];
   return deepFreeze({
     status,
@@ -74,6 +77,7 @@ export function explainServer(
           ...explainChart(ref, root, histories, admission, clock),
           budgets: budgetsOf(ref.getSnapshot(), attempts, clock),
         }),
+    ...(sharedWith.length > 0 && { sharedWith }),
     admission: admissionOf(verdict, admission),
     ...defined({
       lastFailure: failure && { ...failure.error, at: iso(failure.atMs) },

@@ -82,6 +82,12 @@ describe('clients of one troupe', () => {
     expect(await callIn(troupe, 'pid')).toBe(String(first));
     expect(await countsIn(troupe)).toMatchObject({ initialize: 1 });
     expect(troupe.status('other')).toBeUndefined();
+    expect(troupe.explain('shared')?.sharedWith).toEqual(['agent']);
+    expect(client.explain('other')?.sharedWith).toEqual(['host']);
+    expect(troupe.snapshot().troupe.clients).toMatchObject([{ name: 'agent', servers: ['other'] }]);
+    await client.stop();
+    expect(troupe.explain('shared')?.sharedWith).toBeUndefined();
+    expect(troupe.snapshot().troupe.clients).toBeUndefined();
   });
 
   it('have processes of their own for settings that differ', async () => {

@@ -152,7 +152,7 @@ function Stderr({ error }: { error: LastError | undefined }) {
 
 /** The deciding transition, timers, and events that would change the state. */
 function Why({ explanation }: { explanation: Explanation }) {
-  const { decision, timers, movedBy, admission, budgets, queue } = explanation;
+  const { decision, timers, movedBy, admission, budgets, queue, sharedWith } = explanation;
   return (
     <section class="why">
       <h3>Why this state</h3>
@@ -167,6 +167,9 @@ function Why({ explanation }: { explanation: Explanation }) {
             Place {queue.position} of {queue.waiting} in the queue for {queue.permits} {queue.pool}{' '}
             permits
           </li>
+        )}
+        {sharedWith === undefined ? null : (
+          <li>Its process is also used by {sharedWith.join(', ')}</li>
         )}
         {budgets === undefined ? null : (
           <li class="number">
