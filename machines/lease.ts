@@ -6,6 +6,9 @@
  * shorter if the process has not had a call for long, so that clients which only come and go do not
  * keep it forever. A process that never opened is given up at once.
  *
+ * When another client has replaced the process, this one moves to the new one: as soon as none of its
+ * requests is in flight, and at the latest after a minute.
+ *
  * ```text
  * [*] -> acquiring
  * lease -- connection.lost --> released
@@ -15,6 +18,11 @@
  * held -- lease.released [isKept] --> released
  * held -- lease.released [drains] --> draining
  * held -- lease.released --> released
+ * held -- process.replaced --> moving
+ * moving -- lease.released [isKept] --> released
+ * moving -- lease.released [drains] --> draining
+ * moving -- lease.released --> released
+ * moving -- calls.ended | after longestMove --> held
  * draining -- lease.acquired | lease.revoked | after drain --> released
  * released -> [*]
  * ```
@@ -22,6 +30,9 @@
 
 import { assign, emit, setup } from 'xstate';
 import { longestTimerMs } from '../src/domain/clock.ts';
+
+// As long as a call may take by default.
+const longestMoveMs = 60_000;
 
 export interface LeaseContext {
   /** For how long the process is kept after the release, in milliseconds. */
@@ -45,6 +56,10 @@ export type LeaseEvent =
   | { readonly type: 'connection.opened' }
   /** The process ended. */
   | { readonly type: 'connection.lost' }
+  /** Another client has started a new process in its place. */
+  | { readonly type: 'process.replaced' }
+  /** None of the client's requests is in flight any more. */
+  | { readonly type: 'calls.ended' }
   /** The client needs it no longer. */
   | ({ readonly type: 'lease.released' } & Released)
   /** A client has acquired the process that is kept. */
@@ -56,11 +71,13 @@ const leaseSetup = setup({
   types: {
     context: {} as LeaseContext,
     events: {} as LeaseEvent,
-    emitted: {} as { readonly type: 'connection.released' },
+    emitted: {} as { readonly type: 'connection.released' | 'client.moves' },
   },
   actions: {
     /** Has the process ended. */
     giveUp: emit({ type: 'connection.released' }),
+    /** Has the client start its server again. */
+    move: emit({ type: 'client.moves' }),
     /** Notes for how long the process is kept. */
     noteDrain: assign((_, released: Released) => ({ drainMs: drainOf(released) })),
   },
@@ -71,6 +88,8 @@ const leaseSetup = setup({
     drains: (_, released: Released) => drainOf(released) > 0,
   },
   delays: {
+    /** For how long a client may go on using a process that was replaced. */
+    longestMove: longestMoveMs,
     /** For how long the process is kept. */
     drain: ({ context }) => Math.min(context.drainMs, longestTimerMs),
   },
@@ -81,6 +100,18 @@ function drainOf({ drainMs, unusedMs, maxIdleMs }: Released): number {
 }
 
 const params = ({ event }: { readonly event: Released }): Released => event;
+
+const releases = {
+  'lease.released': [
+    { guard: { type: 'isKept', params }, target: 'released' },
+    {
+      guard: { type: 'drains', params },
+      actions: { type: 'noteDrain', params },
+      target: 'draining',
+    },
+    { actions: 'giveUp', target: 'released' },
+  ],
+} as const;
 
 export const leaseMachine = leaseSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
@@ -99,18 +130,10 @@ export const leaseMachine = leaseSetup.createMachine({
         ],
       },
     },
-    held: {
-      on: {
-        'lease.released': [
-          { guard: { type: 'isKept', params }, target: 'released' },
-          {
-            guard: { type: 'drains', params },
-            actions: { type: 'noteDrain', params },
-            target: 'draining',
-          },
-          { actions: 'giveUp', target: 'released' },
-        ],
-      },
+    held: { on: { ...releases, 'process.replaced': 'moving' } },
+    moving: {
+      on: { ...releases, 'calls.ended': { actions: 'move', target: 'held' } },
+      after: { longestMove: { actions: 'move', target: 'held' } },
     },
     draining: {
       on: {

@@ -291,8 +291,8 @@ export interface IdlePolicy {
    */
   readonly stopMs: number | null;
   /**
-   * How long the process of a local server is kept, in milliseconds, after the last of several clients
-   * has released it. With one client, it ends at once.
+   * How long the process of a local server is kept, in milliseconds, after the last client that used it
+   * has ended. A server that is stopped or edited ends at once.
    */
   readonly drainMs: number;
   /** After how long without a call a process that the last client releases ends at once. */

@@ -22,6 +22,8 @@ const examples = {
   'released as the last': released(false),
   'released without a time to wait': released(false, 0),
   'released after a long idle time': released(false, 30_000, 300_000),
+  replaced: { type: 'process.replaced' },
+  'calls ended': { type: 'calls.ended' },
   acquired: { type: 'lease.acquired' },
   revoked: { type: 'lease.revoked' },
 } as const satisfies Readonly<Record<string, LeaseEvent>>;
@@ -41,6 +43,8 @@ const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, str
     'released as the last': 'released',
     'released without a time to wait': 'released',
     'released after a long idle time': 'released',
+    replaced: 'ignored',
+    'calls ended': 'ignored',
     acquired: 'ignored',
     revoked: 'ignored',
   },
@@ -51,6 +55,20 @@ const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, str
     'released as the last': 'draining',
     'released without a time to wait': 'released',
     'released after a long idle time': 'released',
+    replaced: 'moving',
+    'calls ended': 'ignored',
+    acquired: 'ignored',
+    revoked: 'ignored',
+  },
+  moving: {
+    opened: 'ignored',
+    lost: 'released',
+    'released beside another client': 'released',
+    'released as the last': 'draining',
+    'released without a time to wait': 'released',
+    'released after a long idle time': 'released',
+    replaced: 'ignored',
+    'calls ended': 'held',
     acquired: 'ignored',
     revoked: 'ignored',
   },
@@ -58,6 +76,8 @@ const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, str
     opened: 'ignored',
     lost: 'released',
     ...notReleasable,
+    replaced: 'ignored',
+    'calls ended': 'ignored',
     acquired: 'released',
     revoked: 'released',
   },
@@ -66,6 +86,8 @@ const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, str
     // The transition of the whole chart; an actor that has ended hears nothing.
     lost: 'stays',
     ...notReleasable,
+    replaced: 'ignored',
+    'calls ended': 'ignored',
     acquired: 'ignored',
     revoked: 'ignored',
   },
@@ -73,6 +95,7 @@ const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, str
 const ways: Readonly<Record<State, readonly LeaseEvent[]>> = {
   acquiring: [],
   held: [examples.opened],
+  moving: [examples.opened, examples.replaced],
   draining: [examples.opened, examples['released as the last']],
   released: [examples.lost],
 };
@@ -141,6 +164,24 @@ describe('a lease', () => {
     clock.advanceBy(10_000);
     expect(gaveUpAt).toEqual([10_000]);
   });
+
+  it.each([
+    ['once its calls have ended', [1_000, 'calls.ended'], 1_000],
+    ['after a minute at the latest', [60_000, 'lease.acquired'], 60_000],
+  ] as const)(
+    'moves its client to a process that replaced its own, %s',
+    (_, [ms, type], movedAt) => {
+      const { clock, actor, gaveUpAt } = leased();
+      const moves: number[] = [];
+      actor.on('client.moves', () => moves.push(clock.now()));
+      actor.send(examples.opened);
+      actor.send(examples.replaced);
+      clock.advanceBy(ms);
+      actor.send({ type });
+      expect([moves, gaveUpAt, actor.getSnapshot().value]).toEqual([[movedAt], [], 'held']);
+      expect(clock.pendingCount).toBe(0);
+    },
+  );
 
   it.each([
     ['another client has it', examples['released beside another client'], []],

@@ -4,7 +4,11 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/domain/data/is-record.ts';
 import { type LogLevel, logLevels } from '../../../src/domain/log-level.ts';
-import { type AskingCall, AskingCalls } from '../../../src/policies/calls/client-to-ask.ts';
+import {
+  type AskingCall,
+  AskingCalls,
+  maxRemembered,
+} from '../../../src/policies/calls/client-to-ask.ts';
 import { metaKeys } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import type { LeasedConnection } from './leased-connection.ts';
@@ -35,6 +39,8 @@ export class Hearers {
   readonly #subscribers = new Map<string, Set<LeasedConnection>>();
   readonly #levels = new Map<LeasedConnection, LogLevel>();
   #lastCaller: LeasedConnection | undefined;
+  /** The only client that ever called; null once there were several. */
+  #onlyCaller: LeasedConnection | null | undefined;
   #usedAt: number;
 
   constructor(clock: Clock) {
@@ -51,6 +57,8 @@ export class Hearers {
     if (!calls.has(method)) return;
     const facts = { user, leftAt: undefined, isStopped: false, isAsking: false };
     this.#calls.sent(Number(id), { client, ...facts });
+    this.#onlyCaller =
+      this.#onlyCaller === undefined || this.#onlyCaller === client ? client : null;
     this.#noteUse(client);
   }
 
@@ -76,7 +84,10 @@ export class Hearers {
     if (call === undefined) return;
     call.leftAt = this.#clock.now();
     this.#noteUse(call.client);
-    if (ping !== undefined) this.#stopping.set(ping(), call);
+    if (ping === undefined || this.#onlyCaller !== null) return;
+    this.#stopping.set(ping(), call);
+    const [oldest] = this.#stopping.keys();
+    if (this.#stopping.size > maxRemembered && oldest !== undefined) this.#stopping.delete(oldest);
   }
 
   #noteUse(caller: LeasedConnection): void {
@@ -111,24 +122,31 @@ export class Hearers {
   }
 
   /** The only client that a question can be for; undefined if that is not certain. */
-  ofQuestion(): LeasedConnection | undefined {
+  ofQuestion(holders: ReadonlySet<LeasedConnection>): LeasedConnection | undefined {
+    const [first] = holders;
+    if (first !== undefined && holders.size === 1 && this.seesAll(first)) return first;
     const owner = this.#calls.ownerAt(this.#clock.now());
     if (owner.type === 'nobody') return undefined;
     return owner.type === 'call' ? owner.call.client : owner.calls[0]?.client;
   }
 
-  /** @param ownerOf - the client that sent the request of this id, or has the question of this id */
+  /**
+   * @param senderOf - the client that sent the request of this id
+   * @param askedOf - the client that has the server's question of this id
+   */
   ofNotification(
     { method, params = {} }: Notification,
     holders: ReadonlySet<LeasedConnection>,
-    ownerOf: (id: Id) => LeasedConnection | undefined,
+    senderOf: (id: Id) => LeasedConnection | undefined,
+    askedOf: (id: Id) => LeasedConnection | undefined,
   ): readonly LeasedConnection[] {
     const { _meta: meta, progressToken, requestId, uri, level } = params;
     const subscription = isRecord(meta) ? meta[metaKeys.subscriptionId] : undefined;
     const { progress, cancelled, resourceUpdated, logMessage } = methods;
-    const id = subscription ?? (method === progress.name ? progressToken : requestId);
-    if (subscription !== undefined || method === progress.name || method === cancelled.name)
-      return [ownerOf(id as Id) ?? []].flat();
+    if (subscription !== undefined) return [senderOf(subscription as Id) ?? []].flat();
+    if (method === progress.name) return [senderOf(progressToken as Id) ?? []].flat();
+    if (method === cancelled.name)
+      return [askedOf(requestId as Id) ?? senderOf(requestId as Id) ?? []].flat();
     if (method === resourceUpdated.name) return [...(this.#subscribers.get(String(uri)) ?? [])];
     if (method !== logMessage.name) return [...holders];
     return this.ofOutput(holders).filter((holder) => {
@@ -139,23 +157,15 @@ export class Hearers {
 
   /** Those with a call in flight, otherwise the one that had the last call; before any call, all. */
   ofOutput(holders: ReadonlySet<LeasedConnection>): readonly LeasedConnection[] {
-    const all = [...holders];
-    if (all.length < 2) return all;
-    const callers = this.#callers();
-    return callers.size === 0 ? all : all.filter((holder) => callers.has(holder));
-  }
-
-  /** Whether a client, which may have left, may see what the process wrote. */
-  sees(holder: LeasedConnection, holders: ReadonlySet<LeasedConnection>): boolean {
-    if ([...holders].every((other) => other === holder)) return true;
-    const callers = this.#callers();
-    return callers.size === 0 || callers.has(holder);
-  }
-
-  #callers(): ReadonlySet<LeasedConnection> {
+    if (this.#onlyCaller === undefined) return [...holders];
     const callers = new Set(this.#calls.waiting().map(({ client }) => client));
     if (callers.size === 0 && this.#lastCaller !== undefined) callers.add(this.#lastCaller);
-    return callers;
+    return [...holders].filter((holder) => callers.has(holder));
+  }
+
+  /** Whether nothing that the process wrote can be about a call of another client. */
+  seesAll(holder: LeasedConnection): boolean {
+    return this.#onlyCaller === undefined || this.#onlyCaller === holder;
   }
 }
 

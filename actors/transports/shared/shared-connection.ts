@@ -16,6 +16,7 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type { LogStream } from '../../../src/domain/server-log.ts';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { alreadySent } from '../../../src/protocol/messages.ts';
 import { metaKeys } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import { takeRequestId } from '../../../src/protocol/requests.ts';
@@ -50,13 +51,20 @@ export interface SharedSetup {
   readonly clock: Clock;
   readonly launch: StdioLaunch;
   readonly kept: KeptProcess | undefined;
-  /** Called once the server has accepted a handshake. */
-  readonly onOpened: () => void;
-  /** Called when the process has ended by itself, or its connection broke. */
+  /** Called when the server has answered a request with a result. */
+  readonly onAnswer: () => void;
+  /** Called when the connection broke, and the process is about to end. */
+  readonly onBroke: () => void;
+  /** Called when the process has ended by itself. */
   readonly onEnded: () => void;
+  /** Called when a client has changed its roots, which other clients do not have. */
+  readonly onRootsChanged: (holder: LeasedConnection) => void;
+  /** Called once when none of a client's requests is in flight: see {@link SharedConnection.watchUse}. */
+  readonly onUnused: (holder: LeasedConnection) => void;
 }
 
 const handshake: ReadonlySet<string> = new Set([methods.initialize.name, methods.discover.name]);
+const unknownMethod = { code: methodNotFound, message: 'Method not found' };
 const refusedQuestion =
   'asked a question that may be for any of several clients, so it was refused; "sharing": "client" gives each client a process of its own';
 
@@ -72,9 +80,8 @@ export class SharedConnection implements ConnectionEvents {
   readonly #hearers: Hearers;
   /** The questions of the server that wait for an answer. */
   readonly #asked = new Map<Id, LeasedConnection>();
-  /** Clients that are to leave as soon as none of their requests is in flight, and why. */
-  readonly #dismissed = new Map<LeasedConnection, Seen>();
-  #isInitialized = false;
+  readonly #watched = new Set<LeasedConnection>();
+  #initializedBy: LeasedConnection | undefined;
   #started: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
@@ -102,10 +109,10 @@ export class SharedConnection implements ConnectionEvents {
     return this.#hearers.unusedMs;
   }
 
-  /** Ends a client's use of the connection once none of its requests is in flight. */
-  dismiss(holder: LeasedConnection, seen: Seen): void {
-    this.#dismissed.set(holder, seen);
-    this.#checkDismissed(holder);
+  /** Has it reported when none of a client's requests is in flight. */
+  watchUse(holder: LeasedConnection): void {
+    this.#watched.add(holder);
+    this.#checkUse(holder);
   }
 
   join(setup: ConnectionSetup, release: Release): LeasedConnection {
@@ -114,6 +121,8 @@ export class SharedConnection implements ConnectionEvents {
     this.#last = holder;
     for (const secret of setup.secrets)
       if (!this.#secrets.includes(secret)) this.#secrets.push(secret);
+    // The longest first, so that a secret that contains another is removed completely.
+    this.#secrets.sort((one, other) => other.length - one.length);
     return holder;
   }
 
@@ -140,7 +149,7 @@ export class SharedConnection implements ConnectionEvents {
       for (const [id, each] of waiting) if (each === holder) waiting.delete(id);
     for (const [id, each] of this.#asked) if (each === holder) this.#refuse(id, 'The client left.');
     for (const uri of this.#hearers.forget(holder)) this.#ask(methods.unsubscribe.name, { uri });
-    this.#dismissed.delete(holder);
+    this.#watched.delete(holder);
   }
 
   send(holder: LeasedConnection, message: JSONRPCMessage): Promise<void> {
@@ -172,6 +181,7 @@ export class SharedConnection implements ConnectionEvents {
   }
 
   broke(): void {
+    this.#setup.onBroke();
     this.#tell((events) => events.broke());
   }
 
@@ -212,36 +222,40 @@ export class SharedConnection implements ConnectionEvents {
     const meta = params?._meta as Sent['meta'];
     this.#sent.set(id, { holder, method, meta });
     this.#hearers.noteSent(id, method, holder);
-    return this.#transport.send(message);
+    if (!handshake.has(method)) for (const name of handshake) holder.greeted.add(name);
+    const sending = this.#transport.send(message);
+    if (sending !== alreadySent) sending.catch(() => this.#settle(id));
+    return sending;
   }
 
   #greet(holder: LeasedConnection, message: Request): Promise<void> {
     const { id, method } = message;
     const isFirst = !holder.greeted.has(method);
     holder.greeted.add(method);
+    if (!isFirst) return this.#request(holder, message);
     const known = this.#greetings.get(method);
-    if (isFirst && known !== undefined) {
-      if (known.answer !== undefined) return answer(holder, { ...known.answer, id });
-      // A server that stays silent to the probe has answered the old handshake by now.
-      if (!this.#greetings.get(methods.initialize.name)?.answer) {
-        known.waiting.set(id, holder);
-        return Promise.resolve();
-      }
-      return answer(holder, {
-        jsonrpc: '2.0',
-        id,
-        error: { code: methodNotFound, message: 'Method not found' },
-      });
+    const old = this.#greetings.get(methods.initialize.name)?.answer;
+    if (known?.answer !== undefined) return answer(holder, { ...known.answer, id });
+    // A server that accepted the old handshake is not asked for its era any more.
+    if (method === methods.discover.name && old !== undefined && 'result' in old)
+      return answer(holder, { jsonrpc: '2.0', id, error: unknownMethod });
+    if (known !== undefined) {
+      known.waiting.set(id, holder);
+      return Promise.resolve();
     }
-    if (isFirst) this.#greetings.set(method, { id, waiting: new Map() });
+    this.#greetings.set(method, { id, waiting: new Map() });
     return this.#request(holder, message);
   }
 
   #notify(holder: LeasedConnection, message: Notification): Promise<void> {
     const { method, params } = message;
     if (method === methods.initialized.name) {
-      if (this.#isInitialized) return Promise.resolve();
-      this.#isInitialized = true;
+      if (this.#initializedBy !== undefined) return Promise.resolve();
+      this.#initializedBy = holder;
+    }
+    if (method === methods.rootsChanged.name) {
+      this.#setup.onRootsChanged(holder);
+      if (this.#holders.size > 1) return Promise.resolve();
     }
     if (method === methods.cancelled.name) {
       const id = params?.['requestId'] as Id;
@@ -267,7 +281,7 @@ export class SharedConnection implements ConnectionEvents {
     const cancelled = this.#transport.send(message);
     const isModern = sent.meta?.[metaKeys.protocolVersion] !== undefined;
     this.#hearers.noteCancelled(id, isModern ? undefined : () => this.#ask(methods.ping.name));
-    this.#checkDismissed(sent.holder);
+    this.#checkUse(sent.holder);
     return cancelled;
   }
 
@@ -301,20 +315,27 @@ export class SharedConnection implements ConnectionEvents {
   #routeResponse(message: Response): void {
     // Some servers return a numeric id as a string.
     const id = this.#sent.has(message.id as Id) ? (message.id as Id) : Number(message.id);
-    this.#hearers.noteAnswer(id);
+    const sent = this.#sent.get(id);
+    if ('result' in message) this.#setup.onAnswer();
+    if (sent !== undefined && handshake.has(sent.method)) this.#noteGreeting(id, sent, message);
+    this.#settle(id, message);
+  }
+
+  /** Ends a request, with its answer or because it was not sent. */
+  #settle(id: Id, message?: Response): void {
     const sent = this.#sent.get(id);
     this.#sent.delete(id);
-    if (sent !== undefined && handshake.has(sent.method)) this.#noteGreeting(id, sent, message);
+    this.#hearers.noteAnswer(id);
     if (sent === undefined) return;
-    sent.holder.deliver(message);
-    this.#checkDismissed(sent.holder);
+    if (message !== undefined) sent.holder.deliver(message);
+    this.#checkUse(sent.holder);
   }
 
   #noteGreeting(id: Id, { method }: Sent, message: Response): void {
     const greeting = this.#greetings.get(method);
-    if (greeting?.id !== id) return;
+    // A repeated request may be accepted where the first was not.
+    if (greeting === undefined || (greeting.id !== id && !('result' in message))) return;
     greeting.answer = message;
-    if ('result' in message) this.#setup.onOpened();
     for (const [waitingId, holder] of greeting.waiting)
       holder.deliver({ ...message, id: waitingId });
     greeting.waiting.clear();
@@ -325,8 +346,8 @@ export class SharedConnection implements ConnectionEvents {
     const [first] = this.#holders;
     if (first === undefined) return this.#refuse(id, 'No client is connected.');
     const isQuestion = method === methods.elicit.name || method === methods.sample.name;
-    if (!isQuestion || this.#holders.size === 1) return this.#pass(first, message);
-    const owner = this.#hearers.ofQuestion();
+    if (!isQuestion) return this.#pass(first, message);
+    const owner = this.#hearers.ofQuestion(this.#holders);
     if (owner !== undefined) return this.#pass(owner, message);
     this.#refuse(id, 'The request may be for any of several clients.');
     this.remark(refusedQuestion);
@@ -344,24 +365,26 @@ export class SharedConnection implements ConnectionEvents {
   }
 
   #routeNotification(message: Notification): void {
-    const ownerOf = (id: Id): LeasedConnection | undefined =>
-      this.#asked.get(id) ?? (this.#sent.get(id) ?? this.#sent.get(Number(id)))?.holder;
-    for (const holder of this.#hearers.ofNotification(message, this.#holders, ownerOf))
-      holder.deliver(message);
+    const senderOf = (id: Id): LeasedConnection | undefined =>
+      (this.#sent.get(id) ?? this.#sent.get(Number(id)))?.holder;
+    const askedOf = (id: Id): LeasedConnection | undefined => this.#asked.get(id);
+    const hearers = this.#hearers.ofNotification(message, this.#holders, senderOf, askedOf);
+    if (message.method === methods.cancelled.name)
+      this.#asked.delete(message.params?.['requestId'] as Id);
+    for (const holder of hearers) holder.deliver(message);
   }
 
-  /** Leaves out what the process wrote, for a client that does not hear it. */
+  /** Leaves out what the process wrote if it may be about another client's call. */
   #visibleTo<Evidence extends SessionEvidence>(holder: LeasedConnection, seen: Evidence): Evidence {
-    if (this.#hearers.sees(holder, this.#holders)) return seen;
+    if (this.#hearers.seesAll(holder)) return seen;
     const { stderrTail: _tail, explanation: _explanation, ...visible } = seen;
     return visible as Evidence;
   }
 
-  #checkDismissed(holder: LeasedConnection): void {
-    const seen = this.#dismissed.get(holder);
-    if (seen === undefined || this.#isUsedBy(holder)) return;
-    this.#dismissed.delete(holder);
-    holder.lose(seen);
+  #checkUse(holder: LeasedConnection): void {
+    if (!this.#watched.has(holder) || this.#isUsedBy(holder)) return;
+    this.#watched.delete(holder);
+    this.#setup.onUnused(holder);
   }
 
   #isUsedBy(holder: LeasedConnection): boolean {

@@ -43,7 +43,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
 
 /** Starts a troupe whose errors name commands, as the command line needs them. */
 export function createCommandTroupe(options: TroupeOptions = {}): Troupe {
-  return assembleTroupe(options, { ...partsOf(options), forClient: partsOf });
+  return assembleTroupe(options, partsOf(options));
 }
 
 function partsOf(options: TroupeOptions): TroupeParts {
@@ -51,6 +51,7 @@ function partsOf(options: TroupeOptions): TroupeParts {
   const stateDir = options.stateDir === undefined ? undefined : resolve(options.stateDir);
   const projectRoot = projectRootOf(options);
   return {
+    forClient: partsOf,
     clock,
     coreCount: availableParallelism(),
     // The prompt clock, so that servers get the wake-up before their overdue deadlines fire.

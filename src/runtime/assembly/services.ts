@@ -73,7 +73,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts, creat
   const reader = approvals.lookedUpBy(plainReader);
   const values = valuesOf(options, { parts, processes, ...late });
   const questions = new Questions(options, shared);
-  const clients = clientsOf(options, create, { parts, processes, projectRoot, questions });
+  const clients = clientsOf(options, create, { ...shared, processes, questions });
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
   const found = createGenerationSets();
@@ -130,7 +130,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts, creat
   return { ...kept, ...more, root, board, calls, reader, docker, progress, budget, absentError };
 }
 
-interface ClientsSetup extends Pick<SharedPorts, 'parts' | 'projectRoot'> {
+interface ClientsSetup extends Pick<SharedPorts, 'parts' | 'projectRoot' | 'root'> {
   readonly processes: ReturnType<NonNullable<TroupeParts['keepProcesses']>>;
   readonly questions: Questions;
 }
@@ -140,11 +140,12 @@ type Create = (options: TroupeOptions, parts: TroupeParts) => Troupe;
 function clientsOf(
   options: TroupeOptions,
   create: Create,
-  { parts, processes, projectRoot, questions }: ClientsSetup,
+  { parts, processes, projectRoot, questions, root }: ClientsSetup,
 ): Clients {
   const { clock, client, forClient } = parts;
   return new Clients({
     ...{ options, clock, client, processes, projectRoot },
+    startAgain: (server) => root().send({ type: 'server.restart', server }),
     roots: () => questions.roots.folders,
     create: (its, opened) => create(its, { ...(forClient?.(its) ?? parts), client: opened }),
   });

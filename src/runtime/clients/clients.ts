@@ -11,7 +11,7 @@ import type { RootFolder } from '../../domain/question.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { CallQuotas } from '../calls/quotas.ts';
-import { checkName } from '../options/check.ts';
+import { checkName, checkOptions } from '../options/check.ts';
 import { retain, unusedSince } from '../retention.ts';
 import type { Troupe, TroupeOptions } from '../troupe.ts';
 import { type ClientLeases, type ClientParts, ServerPool } from './pool.ts';
@@ -25,6 +25,7 @@ interface ClientsPorts {
   readonly client: ClientParts | undefined;
   readonly processes: ProcessKeeper | undefined;
   readonly projectRoot: string;
+  readonly startAgain: (server: string) => void;
   readonly roots: () => readonly RootFolder[] | undefined;
   readonly create: (options: TroupeOptions, client: ClientParts) => Troupe;
 }
@@ -38,11 +39,12 @@ export class Clients {
   readonly #open = new Map<Troupe, { readonly name: string; readonly since: string }>();
 
   constructor(ports: ClientsPorts) {
-    const { client, clock, processes, projectRoot, roots } = ports;
+    const { client, clock, processes, projectRoot, roots, startAgain } = ports;
     this.#ports = ports;
     this.forCalls = { clientName: client?.name, quotas: client?.quotas ?? new CallQuotas() };
     this.#pool = client?.pool ?? new ServerPool(clock, processes);
-    this.leases = this.#pool.leasesOf({ name: client?.name ?? 'host', projectRoot, roots });
+    const name = client?.name ?? 'host';
+    this.leases = this.#pool.leasesOf({ name, projectRoot, roots, startAgain });
   }
 
   /** Lists the open clients, oldest first. */
@@ -58,6 +60,7 @@ export class Clients {
   /** @throws TroupeError `INVALID_ARGUMENTS` */
   open({ name, deadlineMs, ...own }: ClientOptions): Troupe {
     checkName('name of the client', name);
+    checkOptions(own);
     if (deadlineMs !== undefined && !(Number.isFinite(deadlineMs) && deadlineMs > 0))
       throw argumentsError('"deadlineMs" must be a number of milliseconds above 0.');
     const { options, clock, processes, create } = this.#ports;
@@ -80,7 +83,8 @@ export class Clients {
 
   /** Stops the clients that this troupe opened, and keeps no process that no client has. */
   async stop(options: Parameters<Troupe['stop']>[0] = {}): Promise<void> {
-    if (this.#ports.client === undefined) this.#pool.beginEnd();
+    this.leases.beginEnd();
+    if (this.#ports.client === undefined) this.#pool.beginEnd(options.force === true);
     await Promise.all([...this.#open.keys()].map((client) => client.stop(options)));
   }
 

@@ -8,7 +8,6 @@ import canonicalize from 'canonicalize';
 import { createActor } from 'xstate';
 import type { ProcessKeeper } from '../../../actors/processes/started-processes.ts';
 import type { WantedProcess } from '../../../actors/session/ports.ts';
-import type { Seen } from '../../../actors/transports/connection/connection.ts';
 import type {
   LeasedConnection,
   Release,
@@ -27,6 +26,8 @@ const chart = withActors(leaseMachine);
 interface PoolClient {
   readonly name: string;
   readonly projectRoot: string;
+  /** Starts a server again, because its process was replaced. */
+  readonly startAgain: (server: string) => void;
   readonly roots: () => readonly RootFolder[] | undefined;
 }
 
@@ -40,6 +41,8 @@ export interface ClientLeases {
   readonly renew: (server: string) => void;
   /** The names of the other clients that have the process of a server. */
   readonly sharedWith: (server: string) => readonly string[];
+  /** Keeps the processes for a while that the client releases from now on. */
+  readonly beginEnd: () => void;
   /** Called once the client has released all its processes. */
   readonly leave: () => void;
 }
@@ -71,11 +74,6 @@ interface Entry {
   isRetired: boolean;
 }
 
-const restarted: Seen = {
-  code: 'CONNECTION_CLOSED',
-  message: 'Another client of the troupe restarted the server.',
-};
-
 export class ServerPool {
   readonly #clock: Clock;
   readonly #processes: Pick<ProcessKeeper, 'expect'> | undefined;
@@ -83,7 +81,9 @@ export class ServerPool {
   readonly #clients = new Set<PoolClient>();
   /** The processes that are being ended. */
   readonly #closing = new Set<Promise<void>>();
-  #isEnding = false;
+  readonly #leaving = new WeakSet<PoolClient>();
+  /** How the pool ends; undefined until then. */
+  #ending: 'orderly' | 'killed' | undefined;
 
   constructor(clock: Clock, processes: Pick<ProcessKeeper, 'expect'> | undefined) {
     this.#clock = clock;
@@ -104,21 +104,22 @@ export class ServerPool {
             .filter((other) => other.client !== client)
             .map((other) => other.client.name),
         ),
+      beginEnd: () => this.#leaving.add(client),
       leave: () => this.#clients.delete(client),
     };
   }
 
   /** Ends processes as soon as they are released from now on, and at once those that only wait. */
-  beginEnd(): void {
-    this.#isEnding = true;
+  beginEnd(isForced: boolean): void {
+    if (this.#ending !== 'killed') this.#ending = isForced ? 'killed' : 'orderly';
     for (const { leases } of this.#entries)
       for (const { actor } of leases) actor.send({ type: 'lease.revoked' });
   }
 
   /** Resolves once every process has ended. */
   async close(): Promise<void> {
-    this.beginEnd();
-    for (const entry of this.#entries) void this.#end(entry, 'orderly');
+    this.beginEnd(false);
+    for (const entry of this.#entries) void this.#end(entry);
     await Promise.all(this.#closing);
   }
 
@@ -133,7 +134,8 @@ export class ServerPool {
     const actor = createActor(chart, { clock: unheldClock(this.#clock) });
     const lease: Lease = { client, server, connection, actor };
     entry.leases.add(lease);
-    actor.on('connection.released', () => void this.#end(entry, 'orderly'));
+    actor.on('connection.released', () => void this.#end(entry));
+    actor.on('client.moves', () => client.startAgain(server));
     actor.subscribe({ complete: () => entry.leases.delete(lease) });
     actor.start();
     if (entry.hasOpened) actor.send({ type: 'connection.opened' });
@@ -153,21 +155,29 @@ export class ServerPool {
   }
 
   #create(key: string | undefined, { server, launch }: WantedProcess): Entry {
-    const tell = (type: 'connection.opened' | 'connection.lost'): void => {
-      for (const { actor } of [...entry.leases]) actor.send({ type });
-    };
+    const leaseOf = (holder: LeasedConnection): Lease | undefined =>
+      [...entry.leases].find(({ connection }) => connection === holder);
     const shared = new SharedConnection({
       clock: this.#clock,
       launch,
       kept: this.#processes?.expect(server),
-      onOpened: () => {
+      onAnswer: () => {
+        if (entry.hasOpened) return;
         entry.hasOpened = true;
-        tell('connection.opened');
+        for (const { actor } of [...entry.leases]) actor.send({ type: 'connection.opened' });
+      },
+      onBroke: () => {
+        entry.isRetired = true;
       },
       onEnded: () => {
-        tell('connection.lost');
+        for (const { actor } of [...entry.leases]) actor.send({ type: 'connection.lost' });
         void this.#end(entry, 'lost');
       },
+      onRootsChanged: (holder) => {
+        if (liveLeases(entry).length > 1) move(entry, leaseOf(holder));
+        else entry.isRetired = true;
+      },
+      onUnused: (holder) => leaseOf(holder)?.actor.send({ type: 'calls.ended' }),
     });
     const entry: Entry = { key, shared, leases: new Set(), hasOpened: false, isRetired: false };
     this.#entries.add(entry);
@@ -175,17 +185,18 @@ export class ServerPool {
   }
 
   #release(entry: Entry, lease: Lease, how: Parameters<Release>[0]): Promise<void> {
-    const { shared, leases } = entry;
+    const { shared, leases, key } = entry;
     const { actor, client, connection } = lease;
     shared.leave(connection);
     if (how !== 'orderly') entry.isRetired = true;
     if (isLive(lease)) {
       const { drainMs, maxIdleMs } = connection.policy().idle;
-      const isOnly = ![...this.#clients].some((other) => other !== client);
+      // Another client may want it; a server that was stopped or edited is meant to end.
+      const mayWait = this.#leaving.has(client) && this.#ending === undefined;
       actor.send({
         type: 'lease.released',
         isKept: liveLeases(entry).length > 1,
-        drainMs: entry.isRetired || this.#isEnding || isOnly ? 0 : drainMs,
+        drainMs: mayWait && key !== undefined && !entry.isRetired ? drainMs : 0,
         unusedMs: shared.unusedMs,
         maxIdleMs,
       });
@@ -196,8 +207,7 @@ export class ServerPool {
 
   #renew(entry: Entry, client: PoolClient): void {
     entry.isRetired = true;
-    for (const other of liveLeases(entry))
-      if (other.client !== client) entry.shared.dismiss(other.connection, restarted);
+    for (const other of liveLeases(entry)) if (other.client !== client) move(entry, other);
   }
 
   #heldBy(client: PoolClient, server: string): readonly Entry[] {
@@ -206,14 +216,21 @@ export class ServerPool {
     );
   }
 
-  #end(entry: Entry, how: Parameters<Release>[0]): Promise<void> {
+  #end(entry: Entry, how: Parameters<Release>[0] = 'orderly'): Promise<void> {
     entry.isRetired = true;
     this.#entries.delete(entry);
-    const closed = entry.shared.close(how);
+    const closed = entry.shared.close(this.#ending === 'killed' ? 'killed' : how);
     this.#closing.add(closed);
     void closed.then(() => this.#closing.delete(closed));
     return closed;
   }
+}
+
+/** Has a client leave a process as soon as none of its requests is in flight. */
+function move({ shared }: Entry, lease: Lease | undefined): void {
+  if (lease === undefined) return;
+  lease.actor.send({ type: 'process.replaced' });
+  shared.watchUse(lease.connection);
 }
 
 /** The leases of clients that have the process. */
@@ -224,7 +241,7 @@ function liveLeases({ leases }: Entry): readonly Lease[] {
 /** Whether a client has the process. */
 function isLive({ actor }: Lease): boolean {
   const { value } = actor.getSnapshot();
-  return value === 'acquiring' || value === 'held';
+  return value === 'acquiring' || value === 'held' || value === 'moving';
 }
 
 function keyOf(client: PoolClient, { launch, era, questions, connection }: WantedProcess): string {

@@ -243,6 +243,58 @@ describe('clients of one troupe', () => {
     await ended(pid);
   });
 
+  it('move without a failure, also where a lost session is not reopened', async () => {
+    const { troupe } = open({ restart: 'never' });
+    const client = troupe.openClient({ name: 'agent' });
+    const pid = await pidIn(troupe);
+    await pidIn(client);
+    await client.restartAndWait('shared');
+    await readyAgain(troupe, pid);
+    expect(troupe.status('shared')).toMatchObject({ state: 'ready', circuit: 'closed' });
+    expect(troupe.status('shared')?.lastError).toBeUndefined();
+  });
+
+  it('end a process at once that the last one stops', async () => {
+    const { troupe } = open();
+    const client = troupe.openClient({ name: 'agent', allow: [] });
+    const pid = await pidIn(troupe);
+    await client.ready();
+    troupe.send({ type: 'server.stop', server: 'shared' });
+    await ended(pid);
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  it('hear nothing of the late questions and lines of a client that left', async () => {
+    const asked: unknown[] = [];
+    const onQuestion = (question: unknown) => {
+      asked.push(question);
+      return { action: 'accept', content: {} } as const;
+    };
+    const { troupe, at } = open({}, { onQuestion: onQuestion as never, questions: ['form'] });
+    const client = troupe.openClient({ name: 'agent', questions: ['form'] });
+    await Promise.all([pidIn(troupe), pidIn(client)]);
+    const hasBegun = once(client, 'server.log', ({ line }) => line === 'stderr secret');
+    const lost = callIn(client, 'ask', { word: 'secret', until: at('late') }).catch(() => 'lost');
+    await hasBegun;
+    await client.stop();
+    writeFileSync(at('late'), '');
+    expect(await lost).toBe('lost');
+    // The server asks before it answers this call.
+    expect(await callIn(troupe, 'refused', { until: at('late') })).toBe('1');
+    expect(asked).toEqual([]);
+    const lines = troupe.logs('shared')?.map(({ line }) => line) ?? [];
+    expect(lines.some((line) => line.includes('secret'))).toBe(false);
+  });
+
+  it('are asked again after a call of another client could not be sent', async () => {
+    const { troupe } = open({}, { questions: ['form'] });
+    const onQuestion = () => ({ action: 'accept', content: {} }) as const;
+    const client = troupe.openClient({ name: 'agent', questions: ['form'], onQuestion });
+    await Promise.all([pidIn(troupe), pidIn(client)]);
+    await expect(callIn(troupe, 'echo', { word: 1n })).rejects.toThrow();
+    expect(await callIn(client, 'ask', { word: 'one' })).toBe('{"action":"accept","content":{}}');
+  });
+
   it('share the next process after a crash', async () => {
     const { troupe } = open();
     const client = troupe.openClient({ name: 'agent' });
