@@ -11,9 +11,9 @@ import {
 } from '../../../src/policies/calls/client-to-ask.ts';
 import { metaKeys } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
+import type { Id } from './handshake.ts';
 import type { LeasedConnection } from './leased-connection.ts';
 
-type Id = string | number;
 export type Notification = Extract<JSONRPCMessage, { method: string; id?: never }>;
 
 interface SharedCall extends AskingCall {

@@ -20,17 +20,14 @@ import { alreadySent } from '../../../src/protocol/messages.ts';
 import { metaKeys } from '../../../src/protocol/meta.ts';
 import { methods } from '../../../src/protocol/methods.ts';
 import { takeRequestId } from '../../../src/protocol/requests.ts';
-import { methodNotFound, rejected } from '../../../src/protocol/rpc-codes.ts';
+import { rejected } from '../../../src/protocol/rpc-codes.ts';
 import type { KeptProcess } from '../../processes/started-processes.ts';
 import type { StdioLaunch } from '../../processes/system.ts';
 import type { ConnectionEvents, ConnectionSetup, Seen } from '../connection/connection.ts';
 import { StdioTransport } from '../stdio/transport.ts';
+import { handshake, type Id, type Request, type Response, SharedHandshake } from './handshake.ts';
 import { Hearers, type Notification } from './hearers.ts';
 import { LeasedConnection, type Release } from './leased-connection.ts';
-
-type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;
-type Response = Exclude<JSONRPCMessage, { method: string }>;
-type Id = string | number;
 
 /** A request in flight. */
 interface Sent {
@@ -38,13 +35,6 @@ interface Sent {
   readonly method: string;
   /** The metadata that a modern request carries, without which its cancellation is not understood. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
-}
-
-/** The answer to a request of the handshake, and who waits for it under which id. */
-interface Greeting {
-  readonly id: Id;
-  readonly waiting: Map<Id, LeasedConnection>;
-  answer?: Response;
 }
 
 export interface SharedSetup {
@@ -63,8 +53,6 @@ export interface SharedSetup {
   readonly onUnused: (holder: LeasedConnection) => void;
 }
 
-const handshake: ReadonlySet<string> = new Set([methods.initialize.name, methods.discover.name]);
-const unknownMethod = { code: methodNotFound, message: 'Method not found' };
 const refusedQuestion =
   'asked a question that may be for any of several clients, so it was refused; "sharing": "client" gives each client a process of its own';
 
@@ -76,7 +64,7 @@ export class SharedConnection implements ConnectionEvents {
   /** The last client that joined, whose policy applies to the end of the process. */
   #last: LeasedConnection | undefined;
   readonly #sent = new Map<Id, Sent>();
-  readonly #greetings = new Map<string, Greeting>();
+  readonly #handshake = new SharedHandshake();
   readonly #hearers: Hearers;
   /** The questions of the server that wait for an answer. */
   readonly #asked = new Map<Id, LeasedConnection>();
@@ -145,8 +133,7 @@ export class SharedConnection implements ConnectionEvents {
   leave(holder: LeasedConnection): void {
     if (!this.#holders.delete(holder)) return;
     for (const [id, sent] of [...this.#sent]) if (sent.holder === holder) this.#giveUp(id, sent);
-    for (const { waiting } of this.#greetings.values())
-      for (const [id, each] of waiting) if (each === holder) waiting.delete(id);
+    this.#handshake.leave(holder);
     for (const [id, each] of this.#asked) if (each === holder) this.#refuse(id, 'The client left.');
     for (const uri of this.#hearers.forget(holder)) this.#ask(methods.unsubscribe.name, { uri });
     this.#watched.delete(holder);
@@ -229,22 +216,9 @@ export class SharedConnection implements ConnectionEvents {
   }
 
   #greet(holder: LeasedConnection, message: Request): Promise<void> {
-    const { id, method } = message;
-    const isFirst = !holder.greeted.has(method);
-    holder.greeted.add(method);
-    if (!isFirst) return this.#request(holder, message);
-    const known = this.#greetings.get(method);
-    const old = this.#greetings.get(methods.initialize.name)?.answer;
-    if (known?.answer !== undefined) return answer(holder, { ...known.answer, id });
-    // A server that accepted the old handshake is not asked for its era any more.
-    if (method === methods.discover.name && old !== undefined && 'result' in old)
-      return answer(holder, { jsonrpc: '2.0', id, error: unknownMethod });
-    if (known !== undefined) {
-      known.waiting.set(id, holder);
-      return Promise.resolve();
-    }
-    this.#greetings.set(method, { id, waiting: new Map() });
-    return this.#request(holder, message);
+    const known = this.#handshake.answerFor(holder, message);
+    if (known === 'none') return this.#request(holder, message);
+    return known === 'awaited' ? Promise.resolve() : answer(holder, known);
   }
 
   #notify(holder: LeasedConnection, message: Notification): Promise<void> {
@@ -317,7 +291,7 @@ export class SharedConnection implements ConnectionEvents {
     const id = this.#sent.has(message.id as Id) ? (message.id as Id) : Number(message.id);
     const sent = this.#sent.get(id);
     if ('result' in message) this.#setup.onAnswer();
-    if (sent !== undefined && handshake.has(sent.method)) this.#noteGreeting(id, sent, message);
+    if (sent !== undefined) this.#handshake.note(id, sent.method, message);
     this.#settle(id, message);
   }
 
@@ -329,16 +303,6 @@ export class SharedConnection implements ConnectionEvents {
     if (sent === undefined) return;
     if (message !== undefined) sent.holder.deliver(message);
     this.#checkUse(sent.holder);
-  }
-
-  #noteGreeting(id: Id, { method }: Sent, message: Response): void {
-    const greeting = this.#greetings.get(method);
-    // A repeated request may be accepted where the first was not.
-    if (greeting === undefined || (greeting.id !== id && !('result' in message))) return;
-    greeting.answer = message;
-    for (const [waitingId, holder] of greeting.waiting)
-      holder.deliver({ ...message, id: waitingId });
-    greeting.waiting.clear();
   }
 
   #routeRequest(message: Request): void {
