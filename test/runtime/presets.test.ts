@@ -59,11 +59,15 @@ describe('a preset at work', () => {
       stage.troupe.send({ type: 'server.start', server: 'db' });
       await stage.settle();
       expect(stage.troupe.tools().map((each) => each.name)).toEqual([name]);
-      const made = watch(stage.troupe.callTool(by));
+      // The tool decides what null means.
+      const given = { where: null, limit: 3 };
+      const made = watch(stage.troupe.callTool(by, given));
       await stage.settle();
-      stage.sessions.of('db').calls[0]?.answer(pong);
+      const [sent] = stage.sessions.of('db').calls;
+      expect(sent).toMatchObject({ tool: 'query', args: given });
+      sent?.answer(pong);
       await stage.settle();
-      expect(made.state).toBe('done');
+      expect(made.value?.result).toEqual(pong);
     },
   );
 

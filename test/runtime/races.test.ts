@@ -313,8 +313,15 @@ describe('a race', () => {
     for (const sent of stage.sessions.of('db').calls) sent.answer(pong);
     await stage.settle();
     expect(aborted.error?.code).toBe('CANCELLED');
-    expect(others.map(({ state }) => state)).toEqual(['done', 'done', 'done']);
+    expect(aborted.error?.outcome).toBe('unknown');
+    expect(others.map(({ value }) => value?.result)).toEqual([pong, pong, pong]);
     expect(stage.sessions.scripts).toHaveLength(1);
+    const later = call(stage, 'db');
+    await stage.settle();
+    stage.sessions.of('db').calls.at(-1)?.answer(pong);
+    await stage.settle();
+    expect(later.value?.result).toEqual(pong);
+    expect(stage.stateOf('db')).toBe('ready');
   });
 
   it('T17: a close that never ends is bounded', async () => {

@@ -364,6 +364,21 @@ describe('reconciling', () => {
     expect(stage.sessions.scripts).toHaveLength(3);
   });
 
+  it('makes one pass for several saves within 300 ms', async () => {
+    const stage = await stageOf({ settings: servers({ db: 'srv' }) });
+    const passes: string[] = [];
+    stage.troupe.on('reconciled', ({ plan }) => {
+      passes.push(plan.map(({ step, server }) => `${step} ${server}`).join(', '));
+    });
+    for (const name of ['a', 'b', 'c']) {
+      stage.files.write(settingsFile, servers({ db: 'srv', [name]: 'srv' }));
+      await stage.advance(100);
+    }
+    expect(passes).toEqual([]);
+    await stage.advance(200);
+    expect(passes).toEqual(['keep db, spawn c']);
+  });
+
   it('drops what an edit removed or changed before anything is listed again, and touches nothing else', async () => {
     const before = servers({ kept: 'kept', changed: 'old', removed: 'removed' });
     const stage = await stageOf({ settings: before });
