@@ -239,8 +239,8 @@ export class OpenTelemetry {
   }
 }
 
-/** Work that throws also counts as run. An async function would cost a call three more turns. */
-function started<Value>(work: () => Promise<Value>): Promise<Value> {
+/** Rejects with what the work throws. An async function would cost a call three more turns. */
+export function started<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return work();
   } catch (error) {

@@ -35,7 +35,7 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
       const value = isRecord(item) ? readValue(key, text, item) : text;
       values.set(key, items);
       items.push(value);
-      keepDigits(items, items.length - 1, text);
+      setNumberText(items, items.length - 1, text);
     } else if (values.has(key)) {
       throw argumentsError(`${key} was given twice; use it once`);
     } else {
@@ -47,7 +47,7 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
   const missing = required.find((key) => typeof key === 'string' && !values.has(key));
   if (missing !== undefined) throw argumentsError(`${missing} is missing; add ${missing}=…`);
   const given = Object.fromEntries(values);
-  for (const [key, text] of texts) keepDigits(given, key, text);
+  for (const [key, text] of texts) setNumberText(given, key, text);
   return given;
 }
 
@@ -197,12 +197,6 @@ function numberFrom(text: string, whole: boolean): number | undefined {
   if (!isJsonNumber(text)) return undefined;
   const value = Number(text);
   return whole && !Number.isInteger(value) ? undefined : value;
-}
-
-/** Lets a number be sent with the digits that were typed. */
-function keepDigits(holder: object, key: string | number, text: string): void {
-  const value = (holder as Readonly<Record<string | number, unknown>>)[key];
-  if (typeof value === 'number' && String(value) !== text) setNumberText(holder, key, text);
 }
 
 /** A JSON object or list. */

@@ -1,6 +1,7 @@
 /** The variables of the environment that name proxies, as most programs read them. */
 
 import type { Variables } from './expand-variables.ts';
+import { decoded } from './text/redact.ts';
 
 /** Lists the variables that name a proxy and are set, in both spellings. */
 export function proxyVariables(variables: Variables): readonly string[] {
@@ -26,12 +27,4 @@ export function proxySecrets(address: string): readonly string[] {
   // A user without a password is a token.
   const secret = colon === -1 ? user : user.slice(colon + 1);
   return secret === '' ? [] : [secret, decoded(secret)];
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -12,6 +12,7 @@ import type {
   PossibleAct,
 } from '../../src/domain/host/inspection.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
+import { decoded } from '../../src/policies/text/redact.ts';
 import { machineHashes } from '../../src/recorder/chart-names.ts';
 import { type ComparedJournal, comparisonOf } from './compare.ts';
 
@@ -199,12 +200,4 @@ export async function bodyOf(
 export function numberOf(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? '';
   return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

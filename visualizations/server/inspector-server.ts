@@ -169,24 +169,20 @@ class InspectorRequests {
         return this.#download(response);
       case 'GET /api/test':
         return this.#sendTest(response, query);
-      case 'POST /api/command': {
-        const gone = new AbortController();
-        response.on('close', () => gone.abort());
-        return this.#change(request, response, secret, (body) =>
-          act(this.#inspected, body, gone.signal),
+      case 'POST /api/command':
+        return this.#change(request, response, secret, (body, signal) =>
+          act(this.#inspected, body, signal),
         );
-      }
       case 'POST /api/fork':
         return this.#change(request, response, secret, (body) =>
           answered(() =>
             id === undefined ? this.#forks.create(body) : this.#forks.change(id, body),
           ),
         );
-      case 'POST /api/way': {
-        const gone = new AbortController();
-        response.on('close', () => gone.abort());
-        return this.#change(request, response, secret, (body) => this.#findWay(body, gone.signal));
-      }
+      case 'POST /api/way':
+        return this.#change(request, response, secret, (body, signal) =>
+          this.#findWay(body, signal),
+        );
       case 'DELETE /api/fork':
         this.#forks.remove(id ?? '');
         return void response.writeHead(204, guardingHeaders).end();
@@ -208,16 +204,21 @@ class InspectorRequests {
     }
   }
 
-  /** Handles a request that changes something, within the session's rate. */
+  /**
+   * Handles a request that changes something, within the session's rate. The signal is aborted when the
+   * response is closed.
+   */
   async #change(
     request: IncomingMessage,
     response: ServerResponse,
     secret: string,
-    handle: (body: unknown) => Answer | Promise<Answer>,
+    handle: (body: unknown, signal: AbortSignal) => Answer | Promise<Answer>,
   ): Promise<void> {
     if (!this.sessions.mayAct(secret)) return send(response, tooMuch);
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
     const body = await bodyOf(request);
-    send(response, 'refusal' in body ? body.refusal : await handle(body.value));
+    send(response, 'refusal' in body ? body.refusal : await handle(body.value, gone.signal));
   }
 
   async #sendTest(response: ServerResponse, query: URLSearchParams): Promise<void> {

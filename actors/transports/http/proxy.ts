@@ -11,6 +11,7 @@ import type { SecureContext } from 'node:tls';
 
 import { type Clock, startDeadline } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import { decoded } from '../../../src/policies/text/redact.ts';
 import { ProxyError, reasonOf } from '../connection/failure.ts';
 import { BlockedError } from './addresses.ts';
 
@@ -34,14 +35,6 @@ export function parseProxy(address: string, named: string): Proxy | undefined {
   const headers =
     user === ':' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(user).toString('base64')}` };
   return { url: new URL(`${protocol}//${host}`), headers, named };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 export function unreachable({ url, named }: Proxy, cause: unknown): ProxyError {

@@ -105,8 +105,7 @@ async function fillIn(fields: readonly NamedField[], terminal: Terminal): Promis
     if (answer !== null) answers.push([field.name, answer]);
   }
   const content = Object.fromEntries(answers.map(([name, { value }]) => [name, value]));
-  for (const [name, { value, typed }] of answers)
-    if (typeof value === 'number') setNumberText(content, name, typed);
+  for (const [name, { typed }] of answers) setNumberText(content, name, typed);
   return { action: 'accept', content };
 }
 

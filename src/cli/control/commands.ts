@@ -170,9 +170,8 @@ function offering(
   troupe: Troupe,
 ): Pick<Commands, 'tools' | 'resources' | 'prompts' | 'refresh' | 'readResource' | 'getPrompt'> {
   return {
-    async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
-      return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
-    },
+    tools: ({ server, timeoutMs = settleTimeoutMs }, { signal }) =>
+      listTools(troupe, server, { timeoutMs, signal }),
     async refresh({ server, timeoutMs }, { signal }) {
       requireServer(troupe, server);
       return { status: await troupe.refresh(server, defined({ timeoutMs, signal })) };

@@ -2,7 +2,6 @@
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
-import type { ExposedTool } from '../../domain/tool.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
@@ -28,12 +27,9 @@ export async function listTools(
   troupe: Troupe,
   server: string | undefined,
   options: SettleOptions,
-): Promise<readonly ExposedTool[]> {
+): Promise<ControlResults['tools']> {
   const { of, error } = await settled(troupe, server, options);
-  const tools = troupe.tools().filter(of);
-  // A server that is briefly unavailable keeps the tools it last listed.
-  if (tools.length === 0 && error !== undefined) throw error;
-  return tools;
+  return found({ tools: troupe.tools().filter(of) }, error);
 }
 
 /** Lists resources and templates; otherwise like {@link listTools}. */
@@ -43,17 +39,10 @@ export async function listResources(
   options: SettleOptions,
 ): Promise<ControlResults['resources']> {
   const { of, error, servers } = await settled(troupe, server, options);
-  const lists = (): ControlResults['resources'] => ({
-    resources: troupe.resources().filter(of),
-    resourceTemplates: troupe.resourceTemplates().filter(of),
-  });
-  const listed = (name: string): boolean => troupe.resources().some((each) => each.server === name);
-  const hasWaited = await untilListed(troupe, servers, 'resources', listed, options);
-  if (hasWaited) await anyChange(troupe, templatesMs, options);
-  const found = lists();
-  const isEmpty = found.resources.length === 0 && found.resourceTemplates.length === 0;
-  if (isEmpty && error !== undefined) throw error;
-  return found;
+  if (await untilListed(troupe, servers, 'resources', options))
+    await waitOnce(within(templatesMs, options), (wake) => troupe.on('resources.changed', wake));
+  const resources = troupe.resources().filter(of);
+  return found({ resources, resourceTemplates: troupe.resourceTemplates().filter(of) }, error);
 }
 
 /** Lists prompts; otherwise like {@link listTools}. */
@@ -63,11 +52,15 @@ export async function listPrompts(
   options: SettleOptions,
 ): Promise<ControlResults['prompts']> {
   const { of, error, servers } = await settled(troupe, server, options);
-  const listed = (name: string): boolean => troupe.prompts().some((each) => each.server === name);
-  await untilListed(troupe, servers, 'prompts', listed, options);
-  const prompts = troupe.prompts().filter(of);
-  if (prompts.length === 0 && error !== undefined) throw error;
-  return { prompts };
+  await untilListed(troupe, servers, 'prompts', options);
+  return found({ prompts: troupe.prompts().filter(of) }, error);
+}
+
+/** A server that is briefly unavailable keeps what it last listed. */
+function found<Lists extends object>(lists: Lists, error: Error | undefined): Lists {
+  const isEmpty = Object.values(lists).every((list: readonly unknown[]) => list.length === 0);
+  if (isEmpty && error !== undefined) throw error;
+  return lists;
 }
 
 async function settled(troupe: Troupe, server: string | undefined, options: SettleOptions) {
@@ -91,8 +84,7 @@ async function untilListed(
   troupe: Troupe,
   servers: readonly ServerStatus[],
   list: 'resources' | 'prompts',
-  isListed: (server: string) => boolean,
-  { signal }: SettleOptions,
+  options: SettleOptions,
 ): Promise<boolean> {
   const awaited = servers.filter(
     ({ name, state, since }) =>
@@ -100,11 +92,10 @@ async function untilListed(
       Date.now() - Date.parse(since) < laterListsMs &&
       troupe.profile(name)?.capabilities[list] !== undefined,
   );
-  const isDone = (): boolean => awaited.every(({ name }) => isListed(name));
-  const bounds = { clock: realClock, deadlineAt: realClock.now() + laterListsMs, signal };
-  await waitOnce(bounds, (wake) => {
+  await waitOnce(within(laterListsMs, options), (wake) => {
     const check = (): void => {
-      if (isDone()) wake();
+      const listed = new Set(troupe[list]().map(({ server }) => server));
+      if (awaited.every(({ name }) => listed.has(name))) wake();
     };
     check();
     return troupe.on(`${list}.changed`, check);
@@ -112,7 +103,6 @@ async function untilListed(
   return awaited.length > 0;
 }
 
-function anyChange(troupe: Troupe, withinMs: number, { signal }: SettleOptions): Promise<void> {
-  const bounds = { clock: realClock, deadlineAt: realClock.now() + withinMs, signal };
-  return waitOnce(bounds, (wake) => troupe.on('resources.changed', wake));
+function within(limitMs: number, { signal }: SettleOptions) {
+  return { clock: realClock, deadlineAt: realClock.now() + limitMs, signal };
 }

@@ -183,9 +183,14 @@ export function isJsonNumber(text: string): boolean {
   return jsonNumber.test(text);
 }
 
-/** Remembers the text of a number that is already in its object or list, if JSON can hold it. */
-export function setNumberText(holder: object, key: string | number, literal: string): void {
-  if (isJsonNumber(literal)) remember(holder, key, literal);
+/**
+ * Remembers the text of a number that is already in its object or list, if it differs from what JavaScript would write
+ * and JSON can hold it. Does nothing for any other value.
+ */
+export function setNumberText(holder: object, key: string | number, literal = ''): void {
+  const value = (holder as Readonly<Record<string | number, unknown>>)[key];
+  if (typeof value === 'number' && String(value) !== literal && isJsonNumber(literal))
+    remember(holder, key, literal);
 }
 
 function remember(holder: object, key: string | number, literal: string): void {

@@ -39,7 +39,8 @@ export function secretsInArgs(args: readonly string[]): readonly string[] {
   });
 }
 
-function decoded(text: string): string {
+/** Decodes a part of a URL; a text that is not encoded stays as it is. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,3 +1,4 @@
+import { started } from '../../../actors/host/open-telemetry.ts';
 import type { CompletionResult, PromptResult, ResourceResult } from '../../domain/catalog.ts';
 import type { SessionRequest } from '../../domain/session.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
@@ -80,7 +81,7 @@ export function requests(services: RequestPorts) {
     if (calls.telemetry === undefined)
       return begin({ options, deadlineAt, watch: undefined }, send);
     return calls.telemetry.during(kind, options, (watch) =>
-      rejecting(() => begin({ options, deadlineAt, watch }, send)),
+      started(() => begin({ options, deadlineAt, watch }, send)),
     );
   };
 
@@ -89,7 +90,7 @@ export function requests(services: RequestPorts) {
     request: SessionRequest,
     options: CallOptions = {},
   ): Promise<RequestReport<Result>> =>
-    rejecting(() => {
+    started(() => {
       checkName('name of the server', server);
       return run(request.kind, options, (entry) => calls.ask<Result>(server, request, entry));
     });
@@ -111,14 +112,14 @@ export function requests(services: RequestPorts) {
       };
     },
     callTool: (name, args = {}, options = {}) =>
-      rejecting(() => {
+      started(() => {
         checkName('name of the tool', name);
         return run('callTool', options, (entry) =>
           calls.call(addressOfTool(services, name), args, entry),
         );
       }),
     callServerTool: (server, tool, args = {}, options = {}) =>
-      rejecting(() => {
+      started(() => {
         checkName('name of the server', server);
         checkName('name of the tool', tool);
         return run('callTool', options, (entry) => calls.call({ server, tool }, args, entry));
@@ -155,13 +156,4 @@ function addressOfTool(
     ...root.getSnapshot().context.removed,
     ...problems.all().flatMap(({ server }) => server ?? []),
   ]);
-}
-
-/** Rejects with the work's error; an async function would cost a call three more turns. */
-function rejecting<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return work();
-  } catch (error) {
-    return Promise.reject(error as TroupeError);
-  }
 }

@@ -125,24 +125,19 @@ const providerType: KeyRule = (member, draft) => {
   if (textOf(member.node) !== 'dynamic_discovery') google(member, draft);
 };
 
-/** The name of a variable with the secret. */
-const secretFromVariable: KeyRule = (member, draft) => {
-  const name = textOf(member.node);
-  if (name === undefined) draft.putInto('oauth', 'clientSecret', member.node, member);
-  else draft.putReference('oauth', 'clientSecret', `\${${name}}`, member);
-};
+/** The name of a variable with a secret. */
+const fromVariable =
+  (group: 'oauth' | 'headers', key: string, before = ''): KeyRule =>
+  (member, draft) => {
+    const name = textOf(member.node);
+    if (name === undefined) draft.putInto(group, key, member.node, member);
+    else draft.putReference(group, key, `${before}\${${name}}`, member);
+  };
 
 const bearerToken: KeyRule = (member, draft) => {
   const token = textOf(member.node);
   const node = token === undefined ? member.node : scalar(member.line, `Bearer ${token}`);
   draft.putInto('headers', 'Authorization', node, member);
-};
-
-/** The name of a variable with a token. */
-const bearerFromVariable: KeyRule = (member, draft) => {
-  const name = textOf(member.node);
-  if (name === undefined) draft.putInto('headers', 'Authorization', member.node, member);
-  else draft.putReference('headers', 'Authorization', `Bearer \${${name}}`, member);
 };
 
 // Characters with a meaning in a shell.
@@ -170,7 +165,7 @@ export const logInRules: Readonly<Record<string, KeyRule>> = {
   ...inBothSpellings({
     oauthClientId: asKey('clientId'),
     oauthClientSecret: asKey('clientSecret'),
-    oauthClientSecretEnv: secretFromVariable,
+    oauthClientSecretEnv: fromVariable('oauth', 'clientSecret'),
     oauthClientMetadataUrl: asKey('clientMetadataUrl'),
     oauthScope: asKey('scopes'),
     oauthRedirectUrl: asKey('redirectUri'),
@@ -179,7 +174,7 @@ export const logInRules: Readonly<Record<string, KeyRule>> = {
     clientName: remark('a client is registered as mcp-troupe; no action needed'),
     tokenCacheDir: otherStore,
     bearerToken,
-    bearerTokenEnv: bearerFromVariable,
+    bearerTokenEnv: fromVariable('headers', 'Authorization', 'Bearer '),
   }),
 };
 
@@ -206,7 +201,7 @@ export const codexLogInRules: Readonly<Record<string, KeyRule>> = {
     else auth(member, draft);
   },
   http_headers_helper: headersProgram,
-  bearer_token_env_var: bearerFromVariable,
+  bearer_token_env_var: fromVariable('headers', 'Authorization', 'Bearer '),
   mcp_oauth_callback_port: asKey('callbackPort'),
   mcp_oauth_callback_url: asKey('redirectUri'),
 };

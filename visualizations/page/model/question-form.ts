@@ -37,8 +37,7 @@ export function contentOf(
   }
   const whole = Object.fromEntries(content);
   for (const { name, field } of fields)
-    if (typeof whole[name] === 'number')
-      setNumberText(whole, name, String(typed[name] ?? initialOf(field)).trim());
+    setNumberText(whole, name, String(typed[name] ?? initialOf(field)).trim());
   return problems.length > 0 ? { problems } : { content: whole };
 }
 

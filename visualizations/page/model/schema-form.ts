@@ -10,6 +10,7 @@ import {
   setNumberText,
   writeJson,
 } from '../../../src/domain/data/exact-json.ts';
+import { isRecord } from '../../../src/domain/data/is-record.ts';
 
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'json';
 
@@ -188,7 +189,7 @@ export function argumentsOf(
       args[field.name] = valueOf(field, text);
       const { options } = field;
       const written = options === undefined ? text.trim() : options[Number(text)]?.written;
-      keepDigits(args, field.name, written);
+      setNumberText(args, field.name, written);
     } catch (error) {
       problems.push({
         field: field.name,
@@ -215,7 +216,7 @@ function valueOf(field: Field, text: string): unknown {
       const { items: kind } = field;
       if (kind !== 'number' && kind !== 'integer') return items;
       const numbers = items.map((item) => numberOf(item, kind));
-      for (const [index, item] of items.entries()) keepDigits(numbers, index, item.trim());
+      for (const [index, item] of items.entries()) setNumberText(numbers, index, item.trim());
       return numbers;
     }
     case 'json':
@@ -232,13 +233,6 @@ function numberOf(text: string, kind: 'number' | 'integer'): number {
   return value;
 }
 
-/** Lets a number be sent as it was typed, or as the schema writes it. */
-function keepDigits(holder: object, key: string | number, text: string | undefined): void {
-  const value = (holder as Readonly<Record<string | number, unknown>>)[key];
-  if (typeof value === 'number' && text !== undefined && String(value) !== text)
-    setNumberText(holder, key, text);
-}
-
 /** @throws Error in one plain sentence. */
 export function jsonOf(text: string): unknown {
   try {
@@ -249,7 +243,5 @@ export function jsonOf(text: string): unknown {
 }
 
 function recordOf(value: unknown): Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Schema)
-    : {};
+  return isRecord(value) ? value : {};
 }
