@@ -23,7 +23,6 @@ type PlacedKey =
   | 'disabledServers'
   | 'dockerGateway'
   | 'projectServers'
-  | 'views'
   | 'permissions.ask'
   | 'permissions.deny';
 

@@ -279,7 +279,6 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'startupGateMs',
   'policy',
   'limits',
-  'views',
   'dockerGateway',
   'commandValues',
   'projectServers',

@@ -11,6 +11,8 @@ const mostFlags = 40;
 // A reader cannot take in more at a glance.
 const mostFiles = 25;
 const mostLongFiles = 24;
+// Regions of charts, platforms, formats, what loads late or has tests of its own, and parts of long files.
+const mostPieces = 45;
 const others = new Set(['node_modules', 'dist', 'coverage']);
 
 describe('the repository', () => {
@@ -68,6 +70,18 @@ describe('the repository', () => {
     );
     expect(flags).toContain('actors/processes/guardian.ts: #isOver');
     expect(flags.slice(mostFlags)).toEqual([]);
+  });
+
+  it('has few small files that only one other file of their folder imports', () => {
+    const files = productFiles();
+    const importers = new Map(files.map((place) => [place, [] as string[]]));
+    for (const place of files)
+      for (const name of importsOf(place)) importers.get(name)?.push(path.posix.dirname(place));
+    const pieces = [...importers].filter(([place, [folder, ...more]]) => {
+      const isBeside = more.length === 0 && path.posix.dirname(place) === folder;
+      return isBeside && codeLines(place, text(place)) < 100;
+    });
+    expect(pieces.map(([place]) => place).slice(mostPieces)).toEqual([]);
   });
 
   it('has at most 14 classes of errors, each with a name of its own', () => {

@@ -19,8 +19,6 @@ export interface FollowedCall {
   readonly startedAt: number;
   /** The user of its client; empty without one. */
   readonly user: string;
-  /** The view through which it was made; only there can it be seen and collected. */
-  readonly view?: object | undefined;
   /** Number of times it has been sent. */
   readonly sends: () => number;
 }
@@ -74,10 +72,8 @@ export class BackgroundCalls {
     });
   }
 
-  /** Lists the calls of a view; all of them without one. */
-  list(view?: object): readonly BackgroundCall[] {
-    const own = [...this.#entries].filter(([, { call }]) => isIn(view, call));
-    return own.map(([id, { call, since, end }]) => ({
+  list(): readonly BackgroundCall[] {
+    return [...this.#entries].map(([id, { call, since, end }]) => ({
       id,
       server: call.server,
       tool: call.tool,
@@ -93,10 +89,9 @@ export class BackgroundCalls {
   async collect(
     id: string,
     { signal, timeoutMs = defaultWaitMs }: WaitOptions,
-    view?: object,
   ): Promise<CallReport> {
     const entry = this.#entries.get(id);
-    if (entry === undefined || !isIn(view, entry.call)) throw unknownCall(id);
+    if (entry === undefined) throw unknownCall(id);
     if (entry.end === undefined && signal?.aborted !== true) {
       const deadlineAt = this.#clock.now() + timeoutMs;
       await waitOnce({ clock: this.#clock, signal, deadlineAt }, (wake) => {
@@ -173,10 +168,6 @@ export class BackgroundCalls {
       },
     };
   }
-}
-
-function isIn(view: object | undefined, call: FollowedCall): boolean {
-  return view === undefined || call.view === view;
 }
 
 function unknownCall(id: string): TroupeError {
