@@ -324,6 +324,13 @@ export const mcpKeys: Readonly<
     meaning:
       'How often all servers together may be called: [calls.md](calls.md#limits). The last of your own files that has the key counts.',
   },
+  views: {
+    takes: 'object of [views](views.md#settings) by name',
+    byDefault: { words: 'absent: none' },
+    gated: gatedNumbers,
+    meaning:
+      'What clients may see and do: [views.md](views.md). Of two views with one name, that of the later file counts.',
+  },
   commandValues: {
     takes: 'true or false',
     byDefault: always(false),

@@ -210,7 +210,7 @@ export interface Settings {
 }
 
 /** The items that a pattern covers, by their servers' own names or addresses. `*` matches anything. */
-export type ItemPattern = string | { readonly server: string; readonly item: string };
+export type ItemPattern = string | { readonly server: string; readonly name: string };
 
 /** Which items are shown; exclude wins. */
 export interface ItemFilter {
@@ -219,26 +219,26 @@ export interface ItemFilter {
   readonly exclude?: readonly ItemPattern[] | undefined;
 }
 
-/** One view. What is absent does not narrow it. */
+/** What a client may see and do. What is absent does not narrow it. */
 export interface ViewSettings {
   readonly name: string;
   /** Patterns of servers' names. */
   readonly servers?: readonly string[] | undefined;
   readonly tools?: ItemFilter | undefined;
+  /** New names of tools, in place of their own; those of one server differ. */
+  readonly renames?: readonly ToolRename[] | undefined;
   readonly prompts?: ItemFilter | undefined;
   /** Of resources and templates, by their addresses. */
   readonly resources?: ItemFilter | undefined;
-  /** Tools with new names, which replace their own; those of one server differ. */
-  readonly renames?: readonly ToolRename[] | undefined;
-  /** Which of its calls need the user, and which are refused, in addition to all other rules. */
-  readonly permissions?: Pick<PermissionRules, 'ask' | 'deny'> | undefined;
+  /** Rules besides all others, which allow nothing. */
+  readonly permissions?: PlacedRules | undefined;
   /** How its tools are named, where that differs from their servers' policies. */
-  readonly naming?: { readonly [Field in keyof NamingPolicy]?: NamingPolicy[Field] | undefined };
-  /** How often its clients may call. */
+  readonly naming?:
+    | { readonly [Field in keyof NamingPolicy]?: NamingPolicy[Field] | undefined }
+    | undefined;
   readonly limits?: CallLimits | undefined;
-  /** Which access tokens open it; a token must meet one of the rules. Absent: see `viewsOf`. */
+  /** Rules for access tokens, of which one must be met. Absent: see `viewsOf`. */
   readonly clients?: readonly ClientRule[] | undefined;
-  readonly source: SourceRef;
 }
 
 export interface ToolRename {

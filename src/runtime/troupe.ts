@@ -587,6 +587,53 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     },
   ): Troupe;
   /**
+   * Lists the names of the views in the settings; with the claims of an access token, of those that
+   * their rules open to it, or undefined if no view has rules (docs/views.md#clients-with-tokens).
+   * Empty while the settings have not been read.
+   */
+  views(claims?: {
+    readonly user?: string | undefined;
+    readonly groups: readonly string[];
+    readonly scopes: readonly string[];
+  }): readonly string[] | undefined;
+  /**
+   * Opens a view: the methods of a troupe for what the settings of the view show, and for nothing
+   * else. A view that is removed from the settings shows nothing (docs/views.md#in-the-library).
+   * `template` names the tools unless the view does.
+   * @throws TroupeError `INVALID_ARGUMENTS` if the settings have been read and have no such view.
+   */
+  view(
+    name: string,
+    options?: { readonly template?: string },
+  ): Pick<
+    Troupe,
+    | 'backgroundCalls'
+    | 'backgroundServers'
+    | 'callServerTool'
+    | 'callTool'
+    | 'catalog'
+    | 'collect'
+    | 'complete'
+    | 'explain'
+    | 'getPrompt'
+    | 'instructions'
+    | 'listed'
+    | 'login'
+    | 'on'
+    | 'profile'
+    | 'prompts'
+    | 'readResource'
+    | 'ready'
+    | 'resources'
+    | 'resourceTemplates'
+    | 'searchTools'
+    | 'snapshot'
+    | 'status'
+    | 'subscribe'
+    | 'tools'
+    | 'wantLogs'
+  >;
+  /**
    * Adds one server, or replaces the one added under this name. It wins over every layer except
    * managed settings, and stays until it is removed.
    *

@@ -23,6 +23,7 @@ type PlacedKey =
   | 'disabledServers'
   | 'dockerGateway'
   | 'projectServers'
+  | 'views'
   | 'permissions.ask'
   | 'permissions.deny';
 

@@ -24,6 +24,7 @@ import {
   type TreeMember,
   valueOf,
 } from './settings-tree.ts';
+import { type Views, viewsFault, viewsSchema } from './views.ts';
 
 /** `auto`: where Docker has it; its absence is not a problem. */
 export type DockerGatewayWish = boolean | 'auto';
@@ -38,6 +39,7 @@ export interface McpSection {
   readonly policy?: PolicyChoice;
   readonly permissions?: PermissionRules;
   readonly limits?: CallLimits;
+  readonly views?: Views;
   /** Whether programs may be run for values of servers. */
   readonly commandValues?: boolean;
   /** Whether servers that the project folder declares may connect. */
@@ -104,6 +106,7 @@ export const mcpFields = {
   startupGateMs: wholeNumber(0, maxGateMs, gateError).meta(restartRequired),
   permissions: permissionsSchema,
   limits: limitsSchema,
+  views: viewsSchema,
   // Read by `policy-choice.ts`, which reports faults that a schema cannot.
   policy: z.unknown(),
   commandValues: z.boolean({
@@ -123,6 +126,7 @@ const limitingKeys: ReadonlySet<string> = new Set([
   'disabledServers',
   'permissions',
   'projectServers',
+  'views',
 ]);
 
 export function parseMcpSection(member: TreeMember): ParsedMcpSection {
@@ -185,7 +189,9 @@ function parseField({
   }
   const parsed = schema.safeParse(valueOf(node));
   if (parsed.success) return { value: parsed.data };
-  return { fault: { ...schemaFault(schema, parsed.error), limits: limitingKeys.has(name) } };
+  const { error } = parsed;
+  const fault = name === 'views' ? viewsFault(error) : schemaFault(schema, error);
+  return { fault: { ...fault, limits: limitingKeys.has(name) } };
 }
 
 function noteLines(

@@ -32,6 +32,7 @@ import {
 import { chosenPolicy } from './policy-choice.ts';
 import { distinctServers } from './same-servers.ts';
 import { type StartupGate, startupGateOf } from './startup-gate.ts';
+import { viewsIn } from './views.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
@@ -97,6 +98,9 @@ export function* mergingSettings(
   });
   const budget = budgetOf(base, own, policy);
   const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
+  const views = viewsIn(
+    own.map((it) => ({ views: it.mcp.views, source: placeOfKey(it, 'views') })),
+  );
   yield;
   return {
     specs: specsOf(servers),
@@ -114,6 +118,7 @@ export function* mergingSettings(
       ...(budget === undefined ? {} : { budget }),
       ...permissionsOf(layers),
       ...(callLimits && { callLimits }),
+      ...views,
       startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [

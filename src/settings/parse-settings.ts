@@ -279,6 +279,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'startupGateMs',
   'policy',
   'limits',
+  'views',
   'dockerGateway',
   'commandValues',
   'projectServers',

@@ -129,6 +129,8 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     ready: () => Promise.resolve({ live: [], deferred: [], pending: [], failed: [], elapsedMs: 1 }),
     required: notHere,
     openClient: notHere,
+    views: () => [],
+    view: notHere,
     listed: () => Promise.resolve(true),
     tools: () => parts.tools ?? [],
     searchTools: () => [],

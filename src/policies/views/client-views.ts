@@ -4,7 +4,7 @@ import type { ClientRule, ViewSettings } from '../../domain/settings.ts';
 
 /** What rules compare. */
 export interface ClientClaims {
-  readonly user: string | undefined;
+  readonly user?: string | undefined;
   readonly groups: readonly string[];
   readonly scopes: readonly string[];
 }

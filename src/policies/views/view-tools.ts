@@ -19,50 +19,29 @@ export interface ViewTool {
  * given is left out.
  *
  * @param tools - those of the troupe
- * @param namingOf - the naming of a server's policy
+ * @param namingOf - how the view names a server's tools
  */
 export function viewTools(
   view: ViewSettings,
   tools: readonly ExposedTool[],
   namingOf: (server: string) => NamingPolicy,
 ): readonly ViewTool[] {
-  const names = namesIn(view, tools);
-  const items = tools.flatMap((whole) => {
-    const { server } = whole;
-    const tool = names.get(whole);
-    return tool === undefined
-      ? []
-      : { server, tool, naming: namingIn(view, namingOf(server)), whole };
-  });
-  return uniqueNames(items).map(([name, { tool, whole }]) => {
+  const newNames = new Map(view.renames?.map(({ server, tool, to }) => [keyOf(server, tool), to]));
+  const named = tools
+    .filter(({ server, tool }) => showsTool(view, server, tool))
+    .map((whole) => {
+      const { server, tool } = whole;
+      const to = newNames.get(keyOf(server, tool)) ?? tool;
+      return { server, tool: to, naming: namingOf(server), whole, isNew: to !== tool };
+    });
+  const taken = new Set(named.flatMap((it) => (it.isNew ? keyOf(it.server, it.tool) : [])));
+  const kept = named.filter((it) => it.isNew || !taken.has(keyOf(it.server, it.tool)));
+  return uniqueNames(kept).map(([name, { tool, whole }]) => {
     const shown = keepNumbers({ ...whole, name, tool }, whole);
     return { shown: madeFrom(shown, originOf(whole)), whole };
   });
 }
 
-/** Returns how a view names the tools of a server with this naming. */
-function namingIn({ naming = {} }: ViewSettings, ofServer: NamingPolicy): NamingPolicy {
-  // Parsed, so no field is undefined.
-  return { ...ofServer, ...(naming as Partial<NamingPolicy>) };
-}
-
-/** The view's name for each tool that it shows, in place of the server's own. */
-function namesIn(
-  view: ViewSettings,
-  tools: readonly ExposedTool[],
-): ReadonlyMap<ExposedTool, string> {
-  const { renames = [] } = view;
-  const shown = tools.filter(({ server, tool }) => showsTool(view, server, tool));
-  const names = new Map<ExposedTool, string>();
-  const taken = new Set<string>();
-  for (const tool of shown) {
-    const to = renames.find((each) => each.server === tool.server && each.tool === tool.tool)?.to;
-    if (to === undefined || to === tool.tool) continue;
-    names.set(tool, to);
-    taken.add(JSON.stringify([tool.server, to]));
-  }
-  for (const tool of shown)
-    if (!names.has(tool) && !taken.has(JSON.stringify([tool.server, tool.tool])))
-      names.set(tool, tool.tool);
-  return names;
+function keyOf(server: string, tool: string): string {
+  return JSON.stringify([server, tool]);
 }

@@ -30,6 +30,7 @@ import type { ServerView } from '../status/board.ts';
 import { allStatuses, serverHandle, streamable } from '../status/streams.ts';
 import type { StopReport, Troupe, TroupeOptions, WaitOptions } from '../troupe.ts';
 import { isApprovalOrder } from '../user/approvals.ts';
+import type { OpenView } from '../views/open-view.ts';
 import {
   afterFirstPass,
   isReadyAgain,
@@ -40,6 +41,7 @@ import {
 import { TroupeEnd } from './ending.ts';
 import { listedAgain, waitUntilListed } from './list-refresh.ts';
 import { loginRequests } from './login-requests.ts';
+import { viewRequests } from './narrowed.ts';
 import { offers, requests } from './server-requests.ts';
 import { createServices, type Services } from './services.ts';
 
@@ -48,17 +50,22 @@ export type { TroupeParts } from '../root-actor.ts';
 export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Troupe {
   const services = createServices(options, parts, assembleTroupe);
   const { board, root, listeners } = services;
-  const snapshot = () => snapshotOf(services);
+  const offersOf = (view: OpenView) => ({ ...offers(services, view), ...requests(services, view) });
+  const snapshotOf = (servers: readonly ServerStatus[]) => snapshotFor(services, servers);
+  const snapshot = () => snapshotOf(board.statuses());
   const inspection = new RecordedInspection(options, { ...parts, root, listeners, snapshot });
   services.logins.follow((login, facts) => inspection.noteLogin(login, facts));
   const end = new TroupeEnd(services, inspection);
+  const seen = observers(services);
+  const ordered = orders(services, end);
   const methods = {
     inspection,
     snapshot,
-    ...views(services),
+    ...seen,
     ...offers(services),
     ...requests(services),
-    ...orders(services, end),
+    ...ordered,
+    ...viewRequests(services, { ...seen, ...ordered, snapshotOf, offersOf }),
   };
   const troupe = streamable(methods, allStatuses(board, parts.report));
   root.start();
@@ -66,7 +73,7 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
 }
 
 /** Creates the methods that show servers and wait for them. */
-function views(services: Services) {
+function observers(services: Services) {
   const { parts, root, board, book, listeners, progress, records, approvals, questions, reader } =
     services;
   const { clock, report } = parts;
@@ -101,6 +108,8 @@ function views(services: Services) {
     approvals: (server) => approvals.requests(server),
     approvalsSaved: () => approvals.saved(),
     questions: () => questions.list(),
+    permissions: () => services.calls.permissions.store.choices(),
+    forgetPermissions: (which = {}) => services.calls.permissions.store.forget(which),
     on: (name, listener) => {
       checkListener(name, listener);
       return listeners.on(name, listener);
@@ -210,8 +219,10 @@ function orders(services: Services, end: TroupeEnd) {
   } satisfies Partial<Troupe>;
 }
 
-function snapshotOf({ board, progress, budget, problems, clients }: Services): TroupeSnapshot {
-  const servers = board.statuses();
+function snapshotFor(
+  { progress, budget, problems, clients }: Services,
+  servers: readonly ServerStatus[],
+): TroupeSnapshot {
   const open = clients.list();
   return {
     troupe: {

@@ -76,6 +76,7 @@ export async function waitUntilListed(
   services: ListPorts & FirstPassPorts,
   list: ListName,
   { server, signal, timeoutMs = firstListTimeoutMs }: Parameters<Troupe['listed']>[1] = {},
+  isShown: (server: string) => boolean = () => true,
 ): Promise<boolean> {
   const { board, catalogs, parts } = services;
   const { clock } = parts;
@@ -94,7 +95,8 @@ export async function waitUntilListed(
   for (;;) {
     const awaited = board
       .views()
-      .filter((view) => (server === undefined || view.status.name === server) && !isKnown(view))
+      .filter(({ status: { name } }) => isShown(name) && (server === undefined || name === server))
+      .filter((view) => !isKnown(view))
       .map(({ status, ref }) => ({ status, session: ref.getSnapshot().children.session }))
       .filter(
         ({ status, session }) =>

@@ -14,6 +14,7 @@ import { checkLimit, checkLogLevel, checkName } from '../options/check.ts';
 import type { StatusBoard } from '../status/board.ts';
 import type { ProblemList } from '../status/problems.ts';
 import type { CallOptions, CallReport, RequestReport, Troupe } from '../troupe.ts';
+import type { OpenView } from '../views/open-view.ts';
 import { afterFirstPass, type FirstPassPorts } from '../waits/for-status.ts';
 
 interface OfferPorts extends FirstPassPorts {
@@ -30,23 +31,26 @@ interface RequestPorts extends FirstPassPorts {
   readonly problems: ProblemList;
 }
 
-/** Creates the methods of a troupe that show what servers offer. */
-export function offers({ book, catalogs, progress, absentError }: OfferPorts) {
+/** Creates the methods of a troupe, or of a view of it, that show what servers offer. */
+export function offers({ book, catalogs, progress, absentError }: OfferPorts, view?: OpenView) {
+  const names = view ?? catalogs;
+  const lists = () => view?.lists() ?? catalogs.offers.lists();
   return {
-    tools: () => catalogs.tools.all(),
+    tools: () => names.tools.all(),
     searchTools: (query, { limit = 10 } = {}) => {
       checkName('query', query);
       checkLimit(limit);
-      return catalogs.tools.search(query, limit);
+      return names.tools.search(query, limit);
     },
-    resources: () => catalogs.offers.lists().resources,
-    resourceTemplates: () => catalogs.offers.lists().resourceTemplates,
-    prompts: () => catalogs.offers.lists().prompts,
-    instructions: () => catalogs.offers.lists().instructions,
-    profile: (server) => catalogs.profileOf(server),
+    resources: () => lists().resources,
+    resourceTemplates: () => lists().resourceTemplates,
+    prompts: () => lists().prompts,
+    instructions: () => lists().instructions,
+    profile: (server) => (view?.shows(server) === false ? undefined : catalogs.profileOf(server)),
     subscribe: (server, uri) => {
       checkName('name of the server', server);
       checkName('address of the resource', uri);
+      view?.refuseRequest(server, { kind: 'readResource', params: { uri } });
       const isKnown = serverNamed(book.settings, server) !== undefined;
       if (progress.hasReadSettings() && !isKnown) throw absentError(server);
       return catalogs.watched.add(server, uri);
@@ -58,8 +62,8 @@ export function offers({ book, catalogs, progress, absentError }: OfferPorts) {
   } satisfies Partial<Troupe>;
 }
 
-/** Creates the methods of a troupe that send requests to servers. */
-export function requests(services: RequestPorts) {
+/** Creates the methods of a troupe, or of a view of it, that send requests to servers. */
+export function requests(services: RequestPorts, view?: OpenView) {
   const { calls, catalogs, parts, progress } = services;
 
   /** Sends the call once the settings have been read. */
@@ -79,9 +83,9 @@ export function requests(services: RequestPorts) {
     const { timeoutMs } = options;
     const deadlineAt = timeoutMs === undefined ? undefined : parts.clock.now() + timeoutMs;
     if (calls.telemetry === undefined)
-      return begin({ options, deadlineAt, watch: undefined }, send);
+      return begin({ options, deadlineAt, watch: undefined, view }, send);
     return calls.telemetry.during(kind, options, (watch) =>
-      started(() => begin({ options, deadlineAt, watch }, send)),
+      started(() => begin({ options, deadlineAt, watch, view }, send)),
     );
   };
 
@@ -97,7 +101,7 @@ export function requests(services: RequestPorts) {
 
   return {
     catalog: () => {
-      const tools = catalogs.tools.all();
+      const tools = (view ?? catalogs).tools.all();
       return {
         tools,
         async callTool(name, args = {}, options = {}) {
@@ -115,7 +119,7 @@ export function requests(services: RequestPorts) {
       started(() => {
         checkName('name of the tool', name);
         return run('callTool', options, (entry) =>
-          calls.call(addressOfTool(services, name), args, entry),
+          calls.call(view?.addressOf(name) ?? addressOfTool(services, name), args, entry),
         );
       }),
     callServerTool: (server, tool, args = {}, options = {}) =>
@@ -135,14 +139,13 @@ export function requests(services: RequestPorts) {
     },
     complete: (server, params, options) =>
       ask<CompletionResult>(server, { kind: 'complete', params }, options),
-    backgroundServers: () => calls.backgroundServers(),
-    backgroundCalls: () => calls.background.list(),
+    backgroundServers: () =>
+      calls.backgroundServers().filter((server) => view?.shows(server) !== false),
+    backgroundCalls: () => calls.background.list(view),
     collect: async (id, options = {}) => {
       checkName('id of the call', id);
-      return calls.background.collect(id, options);
+      return calls.background.collect(id, options, view);
     },
-    permissions: () => calls.permissions.store.choices(),
-    forgetPermissions: (which = {}) => calls.permissions.store.forget(which),
   } satisfies Partial<Troupe>;
 }
 

@@ -19,6 +19,8 @@ export interface FollowedCall {
   readonly startedAt: number;
   /** The user of its client; empty without one. */
   readonly user: string;
+  /** The view through which it was made; only there can it be seen and collected. */
+  readonly view?: object | undefined;
   /** Number of times it has been sent. */
   readonly sends: () => number;
 }
@@ -72,8 +74,10 @@ export class BackgroundCalls {
     });
   }
 
-  list(): readonly BackgroundCall[] {
-    return [...this.#entries].map(([id, { call, since, end }]) => ({
+  /** Lists the calls of a view; all of them without one. */
+  list(view?: object): readonly BackgroundCall[] {
+    const own = [...this.#entries].filter(([, { call }]) => isIn(view, call));
+    return own.map(([id, { call, since, end }]) => ({
       id,
       server: call.server,
       tool: call.tool,
@@ -89,9 +93,10 @@ export class BackgroundCalls {
   async collect(
     id: string,
     { signal, timeoutMs = defaultWaitMs }: WaitOptions,
+    view?: object,
   ): Promise<CallReport> {
     const entry = this.#entries.get(id);
-    if (entry === undefined) throw unknownCall(id);
+    if (entry === undefined || !isIn(view, entry.call)) throw unknownCall(id);
     if (entry.end === undefined && signal?.aborted !== true) {
       const deadlineAt = this.#clock.now() + timeoutMs;
       await waitOnce({ clock: this.#clock, signal, deadlineAt }, (wake) => {
@@ -168,6 +173,10 @@ export class BackgroundCalls {
       },
     };
   }
+}
+
+function isIn(view: object | undefined, call: FollowedCall): boolean {
+  return view === undefined || call.view === view;
 }
 
 function unknownCall(id: string): TroupeError {

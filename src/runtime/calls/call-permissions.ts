@@ -65,21 +65,21 @@ export class CallPermissions {
     return call.permission?.isAllowed ?? true;
   }
 
-  #isUnasked({ permission, operation }: Call, desired: DesiredServer): boolean {
-    const { permissions } = this.#ports;
-    return operation.args !== undefined && permission === null && !permissions.isOpen(desired);
+  #isUnasked({ permission, operation, view }: Call, desired: DesiredServer): boolean {
+    const isOpen = this.#ports.permissions.isOpen(desired, view?.settings);
+    return operation.args !== undefined && permission === null && !isOpen;
   }
 
   /** While the user decides, the call holds no slot and the policy's deadline is paused. */
   #ask(call: Call, desired: DesiredServer, shown: ExposedTool | undefined): void {
-    const { options, operation, ownDeadlineAt } = call;
+    const { options, operation, ownDeadlineAt, view } = call;
     const { signal, askPermission: ask } = options;
     if (shown === undefined || operation.args === undefined) return;
     const { clock, board, permissions } = this.#ports;
     const askedAt = clock.now();
     const leftMs = ownDeadlineAt === undefined ? null : ownDeadlineAt - askedAt;
     const { args } = operation;
-    const permission = permissions.permissionFor({ desired, shown, args, ask, leftMs });
+    const permission = permissions.permissionFor({ desired, shown, args, ask, leftMs, view });
     if (permission === undefined) return;
     call.permission = permission;
     const withdraw = (): void => permission.withdraw();

@@ -3,11 +3,17 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { CallPolicy } from '../../domain/policy.ts';
 import { isRemote } from '../../domain/server-spec.ts';
-import type { CallDeadline, SessionCallOptions, SessionHandle } from '../../domain/session.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
+import type {
+  CallDeadline,
+  SessionCallOptions,
+  SessionHandle,
+  SessionRequest,
+} from '../../domain/session.ts';
+import type { DesiredServer, ViewSettings } from '../../domain/settings.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
+import type { ToolNames } from '../catalog/tool-names.ts';
 import { asTroupeError } from '../errors/failed.ts';
 import { badTimeout, ifNeverSent } from '../errors/refused.ts';
 import type { CallWatch } from '../telemetry/calls.ts';
@@ -25,6 +31,17 @@ import type { QuotaPlace } from './quotas.ts';
  */
 export type Hold = 'permission' | 'queue' | 'wait' | 'replacement';
 
+/** The view through which a call is made, as its settings are now. */
+export interface CallView {
+  readonly name: string;
+  readonly settings: ViewSettings | undefined;
+  readonly tools: ToolNames;
+  /** @throws TroupeError if the view does not show the server, whether or not it exists */
+  readonly refuseServer: (server: string) => void;
+  /** @throws TroupeError if the view does not show what the request is about */
+  readonly refuseRequest: (server: string, request: SessionRequest) => void;
+}
+
 /** A call as it was made. */
 export interface CallEntry {
   readonly options: CallOptions;
@@ -32,12 +49,15 @@ export interface CallEntry {
   readonly deadlineAt: number | undefined;
   /** Observes it, if it is observed. */
   readonly watch: CallWatch | undefined;
+  /** Absent for calls by the host itself. */
+  readonly view?: CallView | undefined;
 }
 
 export class Call<Result = unknown> {
   readonly operation: Operation<Result>;
   readonly options: CallOptions;
   readonly watch: CallWatch | undefined;
+  readonly view: CallView | undefined;
   readonly semaphore: CallSemaphore;
   readonly startedAt: number;
   /** The deadline that its caller set; undefined for the policy's. */
@@ -70,7 +90,7 @@ export class Call<Result = unknown> {
   /** @throws TroupeError `INVALID_ARGUMENTS`. */
   constructor(
     operation: Operation<Result>,
-    { options, deadlineAt, watch }: CallEntry,
+    { options, deadlineAt, watch, view }: CallEntry,
     semaphore: CallSemaphore,
     startedAt: number,
   ) {
@@ -79,6 +99,7 @@ export class Call<Result = unknown> {
     this.operation = operation;
     this.options = options;
     this.watch = watch;
+    this.view = view;
     this.semaphore = semaphore;
     this.startedAt = startedAt;
     this.ownDeadlineAt = deadlineAt;

@@ -14,6 +14,7 @@ import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
+import type { ToolAddress } from '../catalog/tool-names.ts';
 import type { DesiredBook } from '../desired/book.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/failed.ts';
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
@@ -32,7 +33,7 @@ import { type Operation, requestOperation } from './operation.ts';
 import type { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
-import { type ToolAddress, ToolOperation } from './tool-address.ts';
+import { ToolOperation } from './tool-address.ts';
 
 export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
   readonly book: DesiredBook;
@@ -112,10 +113,12 @@ export class CallDispatcher {
     args: Readonly<Record<string, unknown>>,
     entry: CallEntry,
   ): Promise<CallReport> {
-    const { book, tools } = this.#ports;
+    const { book } = this.#ports;
     const { server } = address;
+    // Before its server is started.
+    entry.view?.refuseServer(server);
     const afterMs = book.of(server)?.policy.call.backgroundAfterMs ?? null;
-    const operation = new ToolOperation(address, args, tools);
+    const operation = new ToolOperation(address, args, entry.view ?? this.#ports);
     const tool = operation.tool ?? ('tool' in address ? address.tool : address.exposedName);
     const call = this.#begin(operation, entry);
     const running = this.#run(call, this.#reportTool);
@@ -123,7 +126,8 @@ export class CallDispatcher {
     entry.watch?.follow(running);
     const user = entry.options.client?.user ?? '';
     const { startedAt } = call;
-    const followed = { server, tool, startedAt, sends: () => call.sends, user };
+    const { view } = entry;
+    const followed = { server, tool, startedAt, sends: () => call.sends, user, view };
     return this.background.follow(running, followed, afterMs);
   }
 
@@ -133,18 +137,20 @@ export class CallDispatcher {
     request: SessionRequest,
     entry: CallEntry,
   ): Promise<RequestReport<Result>> {
-    const operation = requestOperation(server, request, this.#ports.approvals);
+    entry.view?.refuseRequest(server, request);
+    const operation = requestOperation(server, request, this.#ports.approvals, entry.view);
     // The session has checked the shape that the method requires.
     return this.#run(this.#begin(operation, entry), (done) => done as RequestReport<Result>);
   }
 
   readonly #reportTool = (
     { result, meta: { server, attempts, durationMs } }: RequestReport<ToolResult>,
-    { operation }: Call<ToolResult>,
+    { operation, view }: Call<ToolResult>,
   ): CallReport | Promise<CallReport> => {
     // It was found before the call was sent.
     const tool = operation.tool as string;
-    const meta = { server, tool, attempts, durationMs };
+    const shownTool = (view ?? this.#ports).tools.shownName(server, tool);
+    const meta = { server, tool: shownTool, attempts, durationMs };
     try {
       const shaped = this.#results.shape(toolAnswer(result, { server, tool }, this.#ports));
       if (!(shaped instanceof Promise)) return { result: shaped, meta };
@@ -182,13 +188,15 @@ export class CallDispatcher {
     const { settings } = this.#ports.book;
     const desired = this.#ports.book.of(call.server);
     const limits = settings?.callLimits;
-    if (limits === undefined && desired?.limits === undefined && !hasToolLimits(desired)) return;
+    const view = call.view?.settings;
+    const all = [limits, view?.limits, desired?.limits];
+    if (all.every((each) => each === undefined) && !hasToolLimits(desired)) return;
     const { client, clientName } = call.options;
     // A user's name is proved by a token; a client calls itself what it likes, even like a user.
     const counted = client?.user
       ? `user ${client.user}`
       : `client ${clientName ?? this.#ports.clientName ?? hostName}`;
-    this.#ports.quotas.admit(call, { client: counted, limits, desired }, now);
+    this.#ports.quotas.admit(call, { client: counted, limits, view, desired }, now);
   }
 
   /** Sends a call now if nothing stands in its way; otherwise waits first. */

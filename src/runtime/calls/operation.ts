@@ -32,6 +32,7 @@ export function requestOperation(
   server: string,
   request: SessionRequest,
   approvals: { readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string> },
+  view?: { readonly refuseRequest: (server: string, request: SessionRequest) => void },
 ): Operation<Readonly<Record<string, unknown>>> {
   const { words, ...pinned } = meantBy(request);
   const about: Subject = { words: printableLine(words, wordsLength), kind: pinned.kind };
@@ -39,6 +40,7 @@ export function requestOperation(
     server,
     tool: undefined,
     find: (desired) => {
+      view?.refuseRequest(server, request);
       if (approvals.heldOffers(desired).has(pinKey(pinned)))
         throw changedOffer(server, about.words);
       return about;

@@ -3,7 +3,7 @@
  * limit that applies to it before it is sent, and gives its places back if it provably never ran.
  */
 
-import type { CallLimits, DesiredServer, Settings } from '../../domain/settings.ts';
+import type { CallLimits, DesiredServer, Settings, ViewSettings } from '../../domain/settings.ts';
 import { rateLimited } from '../errors/refused.ts';
 
 /** A place that a call holds in a window. */
@@ -43,8 +43,8 @@ export class CallQuotas {
    *
    * @throws TroupeError `RATE_LIMITED`
    */
-  admit(call: QuotaCall, { client, limits, desired }: QuotaSubject, now: number): void {
-    const missing = quotasFor(call, client, limits, desired).filter(
+  admit(call: QuotaCall, subject: QuotaSubject, now: number): void {
+    const missing = quotasFor(call, subject).filter(
       ({ window }) => !call.places.some((place) => place.window === window),
     );
     for (const { window, most, words } of missing) {
@@ -90,19 +90,20 @@ export class CallQuotas {
 export interface QuotaSubject {
   readonly client: string;
   readonly limits: Settings['callLimits'];
+  /** The view through which it is made. */
+  readonly view: Pick<ViewSettings, 'name' | 'limits'> | undefined;
   readonly desired: DesiredServer | undefined;
 }
 
 function quotasFor(
   { server, operation: { tool } }: QuotaCall,
-  client: string,
-  limits: CallLimits | undefined,
-  desired: DesiredServer | undefined,
+  { client, limits, view, desired }: QuotaSubject,
 ): readonly Quota[] {
   const override = desired?.tools.overrides?.find((it) => it.tool === tool)?.limits;
   const toolWords = `calls of ${tool} of ${server}`;
   return [
     ...quotasIn(limits, [], client, 'calls'),
+    ...quotasIn(view?.limits, [{ view: view?.name }], client, `calls in the view ${view?.name}`),
     ...quotasIn(desired?.limits, [server], client, `calls to ${server}`),
     ...quotasIn(override, [server, tool], client, toolWords),
   ];

@@ -7,26 +7,10 @@ import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { isSameTool } from '../../policies/approvals/tool-pins.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { serverPrefixes } from '../../policies/tools/name.ts';
-import type { ToolList } from '../catalog/tool-list.ts';
+import type { ToolAddress, ToolNames } from '../catalog/tool-names.ts';
 import type { Subject } from '../errors/failed.ts';
-import {
-  ambiguousAlias,
-  changedTool,
-  hiddenTool,
-  taskTool,
-  toolChangedSince,
-  unknownTool,
-} from '../errors/refused.ts';
-import type { StatusBoard } from '../status/board.ts';
+import { ambiguousAlias, toolChangedSince, unknownTool } from '../errors/refused.ts';
 import type { Operation } from './operation.ts';
-
-/**
- * Which tool a caller refers to: the server's own name, with the expected definition if that
- * matters, or an exposed name to resolve.
- */
-export type ToolAddress =
-  | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
-  | { readonly server: string; readonly exposedName: string };
 
 /** A call of a tool. */
 export class ToolOperation implements Operation<ToolResult> {
@@ -34,18 +18,24 @@ export class ToolOperation implements Operation<ToolResult> {
   readonly args: Readonly<Record<string, unknown>>;
   tool: string | undefined;
   readonly #address: ToolAddress;
-  readonly #tools: ToolList;
+  /** Read again for each attempt, because a view may change. */
+  readonly #names: { readonly tools: ToolNames };
 
-  constructor(address: ToolAddress, args: Readonly<Record<string, unknown>>, tools: ToolList) {
+  constructor(
+    address: ToolAddress,
+    args: Readonly<Record<string, unknown>>,
+    names: { readonly tools: ToolNames },
+  ) {
     this.server = address.server;
     this.args = args;
-    this.tool = 'tool' in address ? address.tool : tools.named(address.exposedName)?.tool;
+    this.tool = names.tools.ownName(address);
     this.#address = address;
-    this.#tools = tools;
+    this.#names = names;
   }
 
   find(desired: DesiredServer): Subject {
-    const shown = findTool(this.#address, desired, this.#tools);
+    const { tools } = this.#names;
+    const shown = tools.wholeOf(findTool(this.#address, desired, tools));
     const { tool } = shown;
     this.tool = tool;
     return { tool, words: tool, shown };
@@ -62,7 +52,7 @@ export class ToolOperation implements Operation<ToolResult> {
  * @throws TroupeError `TOOL_CHANGED`, `CAPABILITY_MISSING` for a tool that runs only as a task, or
  * `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
-function findTool(address: ToolAddress, desired: DesiredServer, tools: ToolList): ExposedTool {
+function findTool(address: ToolAddress, desired: DesiredServer, tools: ToolNames): ExposedTool {
   const { server } = address;
   if ('tool' in address) return shownTool(address, desired, tools);
   const { exposedName } = address;
@@ -70,17 +60,13 @@ function findTool(address: ToolAddress, desired: DesiredServer, tools: ToolList)
   if (known?.server === server) return known;
   const [meant, ...rivals] = tools.aliased(exposedName);
   if (meant?.server === server && rivals.length === 0) return shownTool(meant, desired, tools);
-  if (tools.isHeld(desired, exposedName)) throw changedTool(server, exposedName);
-  if (tools.runsAsTask(desired, exposedName)) throw taskTool(server, exposedName);
-  const hidden = tools.hiddenBy(desired, exposedName);
-  if (hidden !== undefined) throw hiddenTool(desired, hidden);
-  throw unknownTool(exposedName, tools.all());
+  throw tools.withheld(desired, exposedName) ?? unknownTool(exposedName, tools.all());
 }
 
 function shownTool(
   address: Extract<ToolAddress, { tool: string }>,
   desired: DesiredServer,
-  tools: ToolList,
+  tools: ToolNames,
 ): ExposedTool {
   const { server, tool, shown } = address;
   const present = tools.of(server).find((it) => it.tool === tool);
@@ -88,11 +74,8 @@ function shownTool(
     if (shown !== undefined && !isSameTool(shown, present)) throw toolChangedSince(shown);
     return present;
   }
-  if (tools.isHeld(desired, tool)) throw changedTool(server, tool);
-  if (tools.runsAsTask(desired, tool)) throw taskTool(server, tool);
-  if (tools.hiddenBy(desired, tool) !== undefined) throw hiddenTool(desired, tool);
   const known = tools.of(server).map((it) => ({ name: it.tool }));
-  throw unknownTool(tool, known, server);
+  throw tools.withheld(desired, tool) ?? unknownTool(tool, known, server);
 }
 
 /**
@@ -104,8 +87,8 @@ function shownTool(
  */
 export function addressOf(
   exposedName: string,
-  tools: ToolList,
-  board: StatusBoard,
+  tools: ToolNames,
+  board: { readonly statuses: () => readonly { readonly name: string }[] },
   namingOf: (server: string) => NamingPolicy,
   absent: () => readonly string[],
 ): ToolAddress {

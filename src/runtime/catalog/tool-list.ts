@@ -1,5 +1,7 @@
+import { grouped } from '../../domain/data/grouped.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool } from '../../domain/tool.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { exposeTools, type ServerTools, sameTools } from '../../policies/tools/expose-tools.ts';
 import { passesFilter } from '../../policies/tools/filter.ts';
@@ -12,9 +14,11 @@ import {
 } from '../../policies/tools/search.ts';
 import { needsTask, toolNotes } from '../../policies/tools/tool-notes.ts';
 import type { NamelessTool } from '../../policies/tools/unique-names.ts';
+import { changedTool, hiddenTool, taskTool } from '../errors/refused.ts';
 import type { OfferingView } from '../status/board.ts';
 import type { OfferFacts } from '../status/server-view.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
+import type { ToolAddress, ToolNames } from './tool-names.ts';
 
 /** One tool of one server, by the server's own name. */
 interface ToolOrigin {
@@ -29,7 +33,7 @@ type Remark = readonly [server: string, line: string];
 const maxTools = 10_000;
 
 /** The tools that callers see, built from the catalogs of all servers. */
-export class ToolList {
+export class ToolList implements ToolNames {
   readonly #store: CatalogStore;
   readonly #ports: CatalogsPorts;
   #tools: readonly ExposedTool[] = [];
@@ -91,6 +95,18 @@ export class ToolList {
     return this.#byServer.get(server) ?? [];
   }
 
+  wholeOf(shown: ExposedTool): ExposedTool {
+    return shown;
+  }
+
+  shownName(_server: string, ownName: string): string {
+    return ownName;
+  }
+
+  ownName(address: ToolAddress): string | undefined {
+    return 'tool' in address ? address.tool : this.named(address.exposedName)?.tool;
+  }
+
   /** Returns the best matches for a query, best first. */
   search(query: string, limit: number): readonly ToolMatch[] {
     const tools = this.all();
@@ -116,8 +132,15 @@ export class ToolList {
     };
   }
 
+  withheld(desired: DesiredServer, name: string): TroupeError | undefined {
+    if (this.isHeld(desired, name)) return changedTool(desired.name, name);
+    if (this.#runsAsTask(desired, name)) return taskTool(desired.name, name);
+    const hidden = this.#hiddenBy(desired, name);
+    return hidden === undefined ? undefined : hiddenTool(desired, hidden);
+  }
+
   /** Whether a tool is withheld, by any of its names, because it runs only as a task. */
-  runsAsTask(desired: DesiredServer, name: string): boolean {
+  #runsAsTask(desired: DesiredServer, name: string): boolean {
     return this.listed(desired.name).some(
       (tool) => needsTask(tool) && isNameOf(desired, tool.name, name),
     );
@@ -132,7 +155,7 @@ export class ToolList {
   }
 
   /** Returns the tool with this name that the settings hide, if there is one. */
-  hiddenBy(desired: DesiredServer, name: string): string | undefined {
+  #hiddenBy(desired: DesiredServer, name: string): string | undefined {
     const hidden = this.listed(desired.name).find(
       ({ name: tool }) => !passesFilter(desired.tools, tool) && isNameOf(desired, tool, name),
     );
@@ -245,16 +268,4 @@ function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: s
   const { naming } = policy;
   if (tool === name || toolNamesOf(server, tool, naming).includes(name)) return true;
   return toolAliasesOf(server, tool, naming).includes(name);
-}
-
-function grouped<Value>(
-  entries: readonly (readonly [key: string, value: Value])[],
-): ReadonlyMap<string, readonly Value[]> {
-  const groups = new Map<string, Value[]>();
-  for (const [key, value] of entries) {
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [value]);
-    else group.push(value);
-  }
-  return groups;
 }

@@ -27,8 +27,8 @@ export function apiWords(message: string): string {
   return steps.reduce((text, [command, method]) => text.replace(command, method), message);
 }
 
-/** Lets every method of a troupe throw, and reject with, errors that name methods. */
-export function withApiWords(troupe: Troupe): Troupe {
+/** Lets every method of a troupe, and of its views, throw and reject with errors that name methods. */
+export function withApiWords<Methods extends Partial<Troupe>>(troupe: Methods): Methods {
   const methods = Object.entries(troupe).filter(
     (entry): entry is [string, (...args: readonly unknown[]) => unknown] =>
       typeof entry[1] === 'function',
@@ -38,7 +38,7 @@ export function withApiWords(troupe: Troupe): Troupe {
     (...args: readonly unknown[]): unknown => {
       try {
         const result = method(...args);
-        if (name === 'openClient') return withApiWords(result as Troupe);
+        if (name === 'openClient' || name === 'view') return withApiWords(result as Troupe);
         return result instanceof Promise ? result.catch(throwInApiWords) : result;
       } catch (error) {
         return throwInApiWords(error);

@@ -187,6 +187,20 @@ export function unknownTool(
   });
 }
 
+/** @param kind - such as `prompt` */
+export function unknownOffer(
+  server: string,
+  kind: 'prompt' | 'resource',
+  name: string,
+): TroupeError {
+  const shown = printableLine(name, shownLength);
+  return new TroupeError(
+    'TOOL_UNKNOWN',
+    `There is no ${kind} ${shown} on ${server}. List what is there: troupe ${kind}s`,
+    { server },
+  );
+}
+
 /** Creates the error for an alias that several tools share. */
 export function ambiguousAlias(
   name: string,

@@ -5,7 +5,7 @@ import type {
   PermissionPattern,
   PermissionVerdict,
 } from '../../domain/permission.ts';
-import type { DesiredServer, SourceRef } from '../../domain/settings.ts';
+import type { DesiredServer, SourceRef, ViewSettings } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import {
@@ -17,6 +17,14 @@ import {
 import { type ServerInName, serverInName } from '../../policies/tools/name.ts';
 import type { DesiredBook } from '../desired/book.ts';
 import { toolChangedWhileAsked } from '../errors/refused.ts';
+
+/** What rules are about: a tool, and the view through which it is called. */
+export interface RuleSubject {
+  readonly desired: DesiredServer;
+  readonly shown: ExposedTool;
+  /** Its rules can only narrow. */
+  readonly view?: { readonly settings: ViewSettings | undefined } | undefined;
+}
 
 export class PermissionRules {
   readonly #book: DesiredBook;
@@ -34,7 +42,7 @@ export class PermissionRules {
     return tools.permissions === undefined && this.#book.settings?.permissions === undefined;
   }
 
-  verdict(desired: DesiredServer, shown: ExposedTool): PermissionVerdict | undefined {
+  verdict({ desired, shown, view }: RuleSubject): PermissionVerdict | undefined {
     const { own = {}, narrowing = {} } = this.#book.settings?.permissions ?? {};
     const servers = this.#serversInNames();
     const ofServer = desired.tools.permissions ?? {};
@@ -42,21 +50,24 @@ export class PermissionRules {
       verdictByRules(own, shown, servers),
       verdictByRules(narrowing, shown, servers),
       verdictByRules(ofServer, inEntry(shown)),
+      verdictByRules(view?.settings?.permissions?.rules ?? {}, shown, servers),
     );
   }
 
   /** Returns the rule behind a decision; undefined if no rule led to it. */
   behind(
     verdict: 'ask' | 'deny',
-    { source, tools }: DesiredServer,
-    shown: ExposedTool,
+    { desired: { source, tools }, shown, view }: RuleSubject,
   ): DecidingRule | undefined {
     const inOwnEntry = patternBehind(tools.permissions ?? {}, inEntry(shown), verdict);
     if (inOwnEntry !== undefined) {
       const key = `tools.permissions.${verdict} of ${source.key}`;
       return { pattern: inOwnEntry, source: { ...source, key } };
     }
-    for (const { rules, source: place } of this.#book.settings?.permissions?.places ?? []) {
+    const places = this.#book.settings?.permissions?.places ?? [];
+    for (const placed of [...places, view?.settings?.permissions]) {
+      if (placed === undefined) continue;
+      const { rules, source: place } = placed;
       const pattern = patternBehind(rules, shown, verdict, this.#serversInNames());
       if (pattern !== undefined) return { pattern, source: place };
     }

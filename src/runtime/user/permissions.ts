@@ -24,7 +24,7 @@ import {
   permissionAnswers,
   permissionVerdicts,
 } from '../../domain/permission.ts';
-import type { DesiredServer, Problem } from '../../domain/settings.ts';
+import type { DesiredServer, Problem, ViewSettings } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { digestOfShown, isSameTool } from '../../policies/approvals/tool-pins.ts';
 import { type ChoiceSubject, isRemembered } from '../../policies/calls/permission-decision.ts';
@@ -32,12 +32,10 @@ import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { TroupeOptions } from '../troupe.ts';
-import { denied, PermissionRules } from './permission-rules.ts';
+import { denied, PermissionRules, type RuleSubject } from './permission-rules.ts';
 
 /** One call that is about to go out. */
-export interface PermissionCase {
-  readonly desired: DesiredServer;
-  readonly shown: ExposedTool;
+export interface PermissionCase extends RuleSubject {
   readonly args: Readonly<Record<string, unknown>>;
   /** Replaces the host's own callback for this call. */
   readonly ask: AskPermission | undefined;
@@ -74,10 +72,9 @@ export class Permissions {
   }
 
   /** Returns whether no hook, policy or rule can affect calls to this server. */
-  isOpen(desired: DesiredServer): boolean {
-    return (
-      this.#hook === undefined && !desired.policy.approval.perCall && this.#rules.isSilent(desired)
-    );
+  isOpen(desired: DesiredServer, view: ViewSettings | undefined): boolean {
+    const isFree = this.#hook === undefined && !desired.policy.approval.perCall;
+    return isFree && view?.permissions === undefined && this.#rules.isSilent(desired);
   }
 
   /** Returns whether the user trusts a server. In a folder that is not trusted, no server is. */
@@ -93,8 +90,8 @@ export class Permissions {
    */
   permissionFor(asked: PermissionCase): Permission | undefined {
     const { desired, shown, leftMs } = asked;
-    const byRules = this.#rules.verdict(desired, shown) ?? null;
-    if (byRules === 'deny') throw denied(shown, 'rule', this.#rules.behind('deny', desired, shown));
+    const byRules = this.#rules.verdict(asked) ?? null;
+    if (byRules === 'deny') throw denied(shown, 'rule', this.#rules.behind('deny', asked));
     // A server that the user trusts needs no question.
     const isAsked = desired.policy.approval.perCall && !this.isTrusted(desired);
     const byPolicy = isAsked ? 'ask' : 'allow';
@@ -234,7 +231,7 @@ export class Permission {
       isSameServer:
         before === desired || approvalFingerprint(before) === approvalFingerprint(desired),
       isSameTool: isSameTool(asked.shown, shown),
-      byRules: rules.verdict(desired, shown) ?? null,
+      byRules: rules.verdict({ desired, shown, view: asked.view }) ?? null,
     });
     this.#refuseDenied(desired, shown);
   }
@@ -253,10 +250,11 @@ export class Permission {
   #refuseDenied(desired: DesiredServer, shown: ExposedTool): void {
     const denial = this.#denial;
     if (denial === null) return;
-    const { rules } = this.#parts;
+    const { rules, asked } = this.#parts;
+    const subject = { desired, shown, view: asked.view };
     const verdict = denial === 'rule' ? 'deny' : 'ask';
     const isByRule = denial === 'rule' || denial === 'noUser';
-    throw denied(shown, denial, isByRule ? rules.behind(verdict, desired, shown) : undefined);
+    throw denied(shown, denial, isByRule ? rules.behind(verdict, subject) : undefined);
   }
 }
 

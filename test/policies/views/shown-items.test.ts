@@ -9,10 +9,15 @@ import {
 } from '../../../src/policies/views/shown-items.ts';
 
 function view(parts: Partial<ViewSettings> = {}): ViewSettings {
-  return { name: 'review', source: { key: 'mcp.views.review', scope: 'user' }, ...parts };
+  return { name: 'review', ...parts };
 }
 
 describe('a view', () => {
+  it('shows nothing without settings', () => {
+    expect(showsServer(undefined, 'db')).toBe(false);
+    expect(showsResource(undefined, 'db', 'file:///a')).toBe(false);
+  });
+
   it('shows everything unless it narrows', () => {
     expect(showsServer(view(), 'db')).toBe(true);
     expect(showsTool(view(), 'db', 'query')).toBe(true);
@@ -32,8 +37,8 @@ describe('a view', () => {
   });
 
   it('prefers exclusion, and reads a pattern with a server for that server only', () => {
-    const tools = { include: ['*_get', { server: 'db', item: '*' }], exclude: ['drop_*'] };
-    const narrow = view({ tools, prompts: { exclude: [{ server: 'db', item: 'draft' }] } });
+    const tools = { include: ['*_get', { server: 'db', name: '*' }], exclude: ['drop_*'] };
+    const narrow = view({ tools, prompts: { exclude: [{ server: 'db', name: 'draft' }] } });
     expect(showsTool(narrow, 'web', 'page_get')).toBe(true);
     expect(showsTool(narrow, 'web', 'page_put')).toBe(false);
     expect(showsTool(narrow, 'db', 'page_put')).toBe(true);
@@ -87,7 +92,7 @@ describe('a resource', () => {
   );
 
   it('must be included in each of its spellings', () => {
-    const include = ['file:///public/*', { server: 'db', item: 'db://%74/*' }];
+    const include = ['file:///public/*', { server: 'db', name: 'db://%74/*' }];
     const narrow = view({ resources: { include } });
     expect(showsResource(narrow, 'files', 'file:///public/a%20b')).toBe(true);
     expect(showsResource(narrow, 'files', 'file:///public/../private/key')).toBe(false);

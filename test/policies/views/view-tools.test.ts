@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { NamingPolicy } from '../../../src/domain/policy.ts';
 import type { ViewSettings } from '../../../src/domain/settings.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 import { announcedAs } from '../../../src/policies/tools/announced.ts';
@@ -24,11 +25,15 @@ function troupe(servers: Readonly<Record<string, readonly string[]>>) {
 }
 
 function view(parts: Partial<ViewSettings>): ViewSettings {
-  return { name: 'review', source: { key: 'mcp.views.review', scope: 'user' }, ...parts };
+  return { name: 'review', ...parts };
 }
 
-const shownIn = (parts: Partial<ViewSettings>, servers: Parameters<typeof troupe>[0]) =>
-  viewTools(view(parts), troupe(servers), () => naming).map(
+const shownIn = (
+  parts: Partial<ViewSettings>,
+  servers: Parameters<typeof troupe>[0],
+  template: Partial<NamingPolicy> = {},
+) =>
+  viewTools(view(parts), troupe(servers), () => ({ ...naming, ...template })).map(
     ({ shown: { name, tool }, whole }) => `${name} ${tool} ${whole.server}.${whole.tool}`,
   );
 
@@ -71,8 +76,8 @@ describe('the tools of a view', () => {
     expect(shownIn({ servers: ['db__x'] }, servers)).toEqual([
       'mcp__db__x__query query db__x.query',
     ]);
-    const short = { naming: { template: '{tool}' } };
-    expect(shownIn({ servers: ['db__x'], ...short }, servers)).toEqual(['query query db__x.query']);
+    const short = { template: '{tool}' };
+    expect(shownIn({ servers: ['db__x'] }, servers, short)).toEqual(['query query db__x.query']);
   });
 
   it('are the same as announced, with the numbers of their schemas', () => {
@@ -90,7 +95,7 @@ describe('the tools of a view', () => {
     const pattern = fc.oneof(
       word,
       fc.constantFrom('*', '*_delete', 'a*'),
-      fc.record({ server: word, item: word }),
+      fc.record({ server: word, name: word }),
     );
     const filter = fc.record(
       { include: fc.array(pattern), exclude: fc.array(pattern) },
@@ -102,7 +107,6 @@ describe('the tools of a view', () => {
         servers: fc.array(fc.constantFrom('a', 'a*', '*', 'b')),
         tools: filter,
         renames: fc.uniqueArray(rename, { selector: ({ server, to }) => `${server} ${to}` }),
-        naming: fc.constantFrom({ template: '{tool}' }, { template: '{server}_{tool}' }),
       },
       { requiredKeys: [] },
     );
