@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync, mkdirSync, realpathSync, type Stats } from 'node:fs';
-import { link, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, link, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
@@ -56,6 +56,32 @@ function systemHome(): string | undefined {
   }
 }
 
+/** An open file that is neither a folder nor a device. */
+interface PlainFile {
+  readonly handle: FileHandle;
+  readonly stats: Stats;
+}
+
+/**
+ * Opens a file; resolves with undefined when it is not a plain file. Waits for nothing but the disk.
+ * Creates it readable only by its owner, if the flags say so. Throws file-system errors, such as ELOOP
+ * for a link when `followsLink` is false.
+ */
+export async function openPlain(
+  file: string,
+  flags: number,
+  { followsLink }: { readonly followsLink: boolean },
+): Promise<PlainFile | undefined> {
+  // Without O_NONBLOCK, opening a named pipe waits for another process that may never come.
+  const prompt = flags | (constants.O_NONBLOCK ?? 0);
+  const own = followsLink ? prompt : prompt | (constants.O_NOFOLLOW ?? 0);
+  const handle = await open(file, own, 0o600);
+  const stats = await handle.stat();
+  if (stats.isFile()) return { handle, stats };
+  await handle.close();
+  return undefined;
+}
+
 /**
  * Reads a file up to a limit; returns undefined when it is not a plain file. Waits for nothing but
  * the disk. Throws file-system errors, such as ELOOP for a link when `followsLink` is false.
@@ -65,14 +91,12 @@ function systemHome(): string | undefined {
 export async function readPlain(
   file: string,
   maxBytes: number,
-  { followsLink }: { readonly followsLink: boolean },
+  links: { readonly followsLink: boolean },
 ): Promise<{ readonly stats: Stats; readonly bytes: Buffer } | undefined> {
-  // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
-  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
-  const handle = await open(file, followsLink ? flags : flags | (constants.O_NOFOLLOW ?? 0));
+  const opened = await openPlain(file, constants.O_RDONLY, links);
+  if (opened === undefined) return undefined;
+  const { handle, stats } = opened;
   try {
-    const stats = await handle.stat();
-    if (!stats.isFile()) return undefined;
     // Virtual files, such as those in `/proc`, report a size of zero.
     const bytes = Buffer.alloc(Math.min(stats.size || maxBytes, maxBytes) + 1);
     for (let filled = 0; ; ) {

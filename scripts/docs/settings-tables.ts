@@ -331,6 +331,13 @@ export const mcpKeys: Readonly<
     meaning:
       'What clients may see and do: [views.md](views.md). Of two views with one name, that of the later file counts.',
   },
+  ledger: {
+    takes: 'true, false or `{ "arguments": "digest" or "full", "maxBytes": N, "files": N }`',
+    byDefault: always(false),
+    gated: gatedNumbers,
+    meaning:
+      'Whether calls are recorded in the state folder: [calls.md](calls.md#the-ledger). The last of your own files that has the key counts.',
+  },
   commandValues: {
     takes: 'true or false',
     byDefault: always(false),

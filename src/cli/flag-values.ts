@@ -50,6 +50,23 @@ const wholeNumber =
 export const parseMilliseconds = wholeNumber(1, maxTimerMs);
 export const parseLineCount = wholeNumber(1, maxLogLines);
 
+const unitsMs: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const isoTime = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/u;
+
+/** Parses an age, such as `2h`, or an ISO time, to milliseconds since 1970. */
+export function parseSince(text: string): number {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/u.exec(text) ?? [];
+  const at = isoTime.test(text) ? Date.parse(text) : Number.NaN;
+  const since = count === '' ? at : Date.now() - Number(count) * (unitsMs[unit] ?? 0);
+  if (!Number.isNaN(since)) return since;
+  throw usageError('Write an age such as 90s, 30m, 2h or 7d, or a time such as 2026-11-30T07:00Z.');
+}
+
 /** Accepts any non-empty string. */
 export function parseText(text: string): string {
   if (text === '') throw usageError('It must not be empty.');

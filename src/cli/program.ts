@@ -13,13 +13,13 @@ import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
 import { connectCommands } from './commands/connect.ts';
 import { doctorCommand } from './commands/doctor.ts';
-import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
 import { helpCommand, unknownCommand } from './commands/help.ts';
 import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
+import { ledgerCommand } from './commands/ledger.ts';
 import { loginCommands } from './commands/login.ts';
-import { logsCommand } from './commands/logs.ts';
+import { eventsCommand, logsCommand } from './commands/logs.ts';
 import { permissionsCommand } from './commands/permissions.ts';
 import { planCommand } from './commands/plan.ts';
 import { promptCommands } from './commands/prompts.ts';
@@ -52,6 +52,7 @@ const groups: Readonly<Record<string, readonly CommandDefinition[]>> = {
     statusCommand,
     explainCommand,
     logsCommand,
+    ledgerCommand,
     planCommand,
     eventsCommand,
     inspectCommand,

@@ -4,6 +4,8 @@
  * once, and is declined when nothing can answer it.
  */
 
+import { isRecord } from './data/is-record.ts';
+
 /** What servers ask for. */
 export const questionKinds = ['form', 'url', 'sampling'] as const;
 /** What a server asks for: a filled form, a visit to a URL, or a sample from a model. */
@@ -204,6 +206,11 @@ export interface QuestionClient {
    * does so for ten minutes.
    */
   readonly user?: string;
+}
+
+/** Returns whether a modern server's result holds questions, and does not say whether the tool has begun. */
+export function asksForInput(result: unknown): boolean {
+  return isRecord(result) && result['resultType'] === 'input_required';
 }
 
 /** The caller of the call that a question belongs to. */

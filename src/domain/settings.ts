@@ -185,6 +185,16 @@ export interface ServerBudget {
   readonly source?: SourceRef;
 }
 
+/** How the ledger of calls is kept. */
+export interface LedgerSettings {
+  /** `digest`: only a digest of a call's arguments is recorded. `full`: the arguments themselves. */
+  readonly arguments: 'digest' | 'full';
+  /** Size at which a new file starts. */
+  readonly maxBytes: number;
+  /** How many files are kept, with the one that is written. */
+  readonly files: number;
+}
+
 /** The merged settings of all sources. */
 export interface Settings {
   /** The servers in declaration order; names are unique. */
@@ -204,6 +214,8 @@ export interface Settings {
   readonly callLimits?: CallLimits;
   /** What clients may see and do, by view; the names differ. Absent if there are none. */
   readonly views?: readonly ViewSettings[];
+  /** Absent if calls are not recorded. */
+  readonly ledger?: LedgerSettings;
   /** How many catalogs are stored, including those of live servers. Absent for no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];

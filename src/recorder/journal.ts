@@ -6,9 +6,10 @@
  * else.
  */
 
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { codeOf, makeFolders, readPlain } from '../../actors/files/file-system.ts';
+import { partOf, rotate } from '../../actors/files/rotation.ts';
 import type {
   InspectionPicture,
   InspectionRecord,
@@ -99,7 +100,8 @@ export class JournalWriter {
     await this.#handle?.close();
     this.#handle = undefined;
     makeFolders(path.dirname(file));
-    await shift(file, files);
+    await requireJournals(file, files);
+    await rotate(file, files);
     // Never writes through a link or into an existing file.
     this.#handle = await open(file, 'wx', 0o600);
     this.#bytes = 0;
@@ -147,26 +149,6 @@ async function isFreeOrJournal(part: string): Promise<boolean> {
   } catch (error) {
     return ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
   }
-}
-
-/** Makes room for a new file: each older file gets the next number, and the oldest is removed. */
-async function shift(file: string, files: number): Promise<void> {
-  await requireJournals(file, files);
-  await rm(partOf(file, files - 1), { force: true });
-  for (let number = files - 1; number > 0; number -= 1) {
-    await rename(partOf(file, number - 1), partOf(file, number)).catch(ignoreMissing);
-  }
-}
-
-/** The file before `db.ndjson` is `db.1.ndjson`. */
-function partOf(file: string, number: number): string {
-  if (number === 0) return file;
-  const { dir, name, ext } = path.parse(file);
-  return path.join(dir, `${name}.${number}${ext}`);
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
 }
 
 /** Yields everything that a source still has as text, in chunks: a head, then one record per line. */

@@ -7,6 +7,7 @@ import type { InspectionEvent } from 'xstate';
 import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
 import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
+import type { Ledger, LedgerPorts } from '../../actors/stores/ledger.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
 
@@ -30,6 +31,8 @@ export interface ReplaceableParts {
   readonly findExecutable?: FindExecutable;
   /** Stores catalogs beyond the run. Default: they are not stored. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
+  /** Stores records of calls. Default: they are not stored. */
+  readonly keepLedger?: (onProblems: LedgerPorts['onProblems']) => Ledger;
   /** Receives spans and metrics. Default: none. */
   readonly telemetry?: OpenTelemetry | undefined;
   /** Sees every event of the charts. It must not throw or have side effects. */

@@ -107,7 +107,8 @@ export interface TroupeOptions {
   /**
    * Folder for data that outlives a run: the running processes, so that the next troupe with this
    * folder can end those of a killed one; the servers' catalogs, which the next troupe shows before
-   * it is connected; and decisions about servers that need approval. Default: none; nothing is written.
+   * it is connected; decisions about servers that need approval; and calls, if the settings ask for
+   * their ledger. Default: none; nothing is written.
    */
   readonly stateDir?: string;
   /** Upper bound on servers that may ever connect; settings only narrow it. Default: none. */

@@ -7,9 +7,10 @@
 
 import { z } from 'zod';
 
+import { isRecord } from '../domain/data/is-record.ts';
 import type { PermissionRules } from '../domain/permission.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
-import type { CallLimits, SlotCounts } from '../domain/settings.ts';
+import type { CallLimits, LedgerSettings, SlotCounts } from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
 import { limitsSchema, permissionsSchema, wholeNumber } from './entry/schema.ts';
@@ -40,6 +41,10 @@ export interface McpSection {
   readonly permissions?: PermissionRules;
   readonly limits?: CallLimits;
   readonly views?: Views;
+  /** Whether and how calls are recorded. */
+  readonly ledger?:
+    | boolean
+    | { readonly [Key in keyof LedgerSettings]?: LedgerSettings[Key] | undefined };
   /** Whether programs may be run for values of servers. */
   readonly commandValues?: boolean;
   /** Whether servers that the project folder declares may connect. */
@@ -61,12 +66,46 @@ const maxSlots = 1_000;
 // The gate only delays what is shown; a minute without showing anything is a mistake.
 const maxGateMs = 60_000;
 
+// Smaller files would be replaced all the time; larger ones are slow to search.
+const [leastLedgerBytes, mostLedgerBytes] = [65_536, 1_073_741_824];
+const maxLedgerFiles = 100;
+
 const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}, or "auto"; write { "local": 3, "remote": 20 }`;
 const gateError = `"startupGateMs" must be a whole number of milliseconds from 0 to ${maxGateMs}; write 250`;
 const gatewayError = '"dockerGateway" must be true, false or "auto"; write true';
 const slots = z.union([z.literal('auto'), wholeNumber(1, maxSlots, slotsError)], {
   error: slotsError,
 });
+
+const ledgerError =
+  '"ledger" must be true, false or an object; write true, or { "arguments": "full" }';
+const ledger = z.strictObject(
+  {
+    arguments: z
+      .enum(['digest', 'full'], { error: '"arguments" must be "digest" or "full"; write "digest"' })
+      .optional(),
+    maxBytes: wholeNumber(
+      leastLedgerBytes,
+      mostLedgerBytes,
+      `"maxBytes" must be a whole number of bytes from ${leastLedgerBytes} to ${mostLedgerBytes}; write 16777216`,
+    ).optional(),
+    files: wholeNumber(
+      1,
+      maxLedgerFiles,
+      `"files" must be a whole number from 1 to ${maxLedgerFiles}; write 4`,
+    ).optional(),
+  },
+  { error: ledgerError },
+);
+
+/** The message about the key of an object that is wrong, or about a value that is no object. */
+function faultWithin(error: string) {
+  return ({ input, errors }: { readonly input?: unknown; readonly errors?: unknown }): string => {
+    // The object is the last of the alternatives.
+    const faults = (errors as readonly z.core.$ZodIssue[][] | undefined)?.at(-1);
+    return (isRecord(input) ? faults?.[0]?.message : undefined) ?? error;
+  };
+}
 
 const listOf = (key: string) => {
   const error = `"${key}" must be a list of server names; write ["db"] or, for none, []`;
@@ -107,6 +146,7 @@ export const mcpFields = {
   permissions: permissionsSchema,
   limits: limitsSchema,
   views: viewsSchema,
+  ledger: z.union([z.boolean(), ledger], { error: faultWithin(ledgerError) }),
   // Read by `policy-choice.ts`, which reports faults that a schema cannot.
   policy: z.unknown(),
   commandValues: z.boolean({

@@ -7,6 +7,7 @@
  */
 
 import { z } from 'zod';
+import { defined } from '../domain/data/defined.ts';
 import { printableLine } from '../domain/data/printable.ts';
 import type { HostRule, RuleAnswer } from '../domain/host/rule.ts';
 import type { PolicyChoice, ServerPolicy } from '../domain/policy.ts';
@@ -14,6 +15,7 @@ import type { ServerSpec } from '../domain/server-spec.ts';
 import type {
   Bar,
   DesiredServer,
+  LedgerSettings,
   Problem,
   ServerBudget,
   Settings,
@@ -97,7 +99,6 @@ export function* mergingSettings(
     return limited === desired ? server : { ...server, desired: limited };
   });
   const budget = budgetOf(base, own, policy);
-  const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
   const views = viewsIn(
     own.map((it) => ({ views: it.mcp.views, source: placeOfKey(it, 'views') })),
   );
@@ -117,7 +118,7 @@ export function* mergingSettings(
       },
       ...(budget === undefined ? {} : { budget }),
       ...permissionsOf(layers),
-      ...(callLimits && { callLimits }),
+      ...callRulesOf(own),
       ...views,
       startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
@@ -231,6 +232,18 @@ function idleBudget(
     return [];
   const message = `"${admission.budget}" has no effect without a number; set admission.maxServers`;
   return [{ file: asking.file, key: 'mcp.policy.admission.budget', message, severity: 'warning' }];
+}
+
+// As for journals: some ten thousand calls a file.
+const defaultLedger: LedgerSettings = { arguments: 'digest', maxBytes: 16_777_216, files: 4 };
+
+/** What counts for calls to all servers. */
+function callRulesOf(own: readonly ParsedDocument[]): Pick<Settings, 'callLimits' | 'ledger'> {
+  const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
+  const written = lastOf(own, ({ mcp }) => mcp.ledger) ?? false;
+  const given = written === true ? {} : written;
+  const ledger = given === false ? undefined : { ...defaultLedger, ...defined(given) };
+  return defined({ callLimits, ledger });
 }
 
 function lastOf<Value>(

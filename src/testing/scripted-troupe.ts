@@ -133,6 +133,7 @@ export function scriptedTroupeOf(options: ScriptedTroupeParts): ScriptedTroupe {
     inspect,
     keepApprovals,
     keepCatalogs,
+    keepLedger,
     keepPermissions,
     telemetry,
     ...host
@@ -174,6 +175,7 @@ export function scriptedTroupeOf(options: ScriptedTroupeParts): ScriptedTroupe {
       ...(inspect !== undefined && { inspect }),
       ...(telemetry !== undefined && { telemetry }),
       ...(keepCatalogs !== undefined && { keepCatalogs }),
+      ...(keepLedger !== undefined && { keepLedger }),
     },
   );
   return {

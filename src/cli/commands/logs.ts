@@ -1,5 +1,5 @@
 import { type CommandDefinition, flag } from '../command.ts';
-import { askRunning } from '../control/running-troupe.ts';
+import { askRunning, withRunning } from '../control/running-troupe.ts';
 import { parseLineCount } from '../flag-values.ts';
 import { logLine } from '../show/log-line.ts';
 
@@ -33,5 +33,25 @@ export const logsCommand: CommandDefinition<{ readonly lines?: number; readonly 
     }
     const { followLog } = await import('../run/follow-log.ts');
     return followLog(session, server, lines);
+  },
+};
+
+/** `events`: what happens in the running troupe, for programs. */
+export const eventsCommand: CommandDefinition = {
+  usage: 'events',
+  summary: 'print events of the running troupe, one JSON document per line, until Ctrl-C',
+  details:
+    'Every document has a type, such as status.changed, tools.changed or reconciled. ' +
+    'A slow reader misses events; events.dropped then says how many.',
+  example: 'troupe events | jq \'select(.type == "status.changed").status.state\'',
+  async run(session) {
+    const { followEvents, printingLines } = await import('../run/follow-events.ts');
+    return printingLines(session, () =>
+      withRunning(session.launch, (client) =>
+        followEvents(session.host, client, undefined, (event) =>
+          session.output.documentLine(event),
+        ),
+      ),
+    );
   },
 };

@@ -14,6 +14,7 @@ import { createApprovalStore } from '../../../actors/stores/approvals.ts';
 import { createCatalogFiles } from '../../../actors/stores/catalogs.ts';
 import { createCredentialStore } from '../../../actors/stores/credentials.ts';
 import { installationKey } from '../../../actors/stores/installation-key.ts';
+import { createLedger } from '../../../actors/stores/ledger.ts';
 import { createLoginDemandStore } from '../../../actors/stores/login-demands.ts';
 import { createPermissionStore } from '../../../actors/stores/permissions.ts';
 import { createImageShrinker } from '../../../actors/stores/result-images.ts';
@@ -72,6 +73,7 @@ function partsOf(options: TroupeOptions): TroupeParts {
       : {
           resultFiles: createResultFiles({ stateDir, wallNow: Date.now }),
           keepLoginDemands: () => createLoginDemandStore(stateDir, clock),
+          keepLedger: (onProblems) => createLedger({ stateDir, clock, onProblems }),
           keepCatalogs: (onProblems) => createCatalogFiles({ stateDir, clock, onProblems }),
         }),
     images: createImageShrinker(),

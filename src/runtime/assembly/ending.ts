@@ -23,7 +23,7 @@ interface EndPorts extends Pick<SharedPorts, 'parts' | 'book' | 'problems' | 'li
   readonly records: ServerRecords;
   readonly progress: TroupeProgress;
   readonly budget: BudgetWatch;
-  readonly calls: Pick<CallDispatcher, 'close'>;
+  readonly calls: Pick<CallDispatcher, 'close' | 'ledger'>;
   readonly questions: Pick<Questions, 'close'>;
   readonly approvals: Pick<Approvals, 'follow' | 'close'>;
   readonly catalogs: Pick<Catalogs, 'close'>;
@@ -155,12 +155,12 @@ function textOf({ file, message }: Problem): string {
 
 /** Closes the stores first and the guardian last, because it watches all other processes. */
 async function close(
-  { parts, catalogs, approvals, values, processes, logins, clients }: EndPorts,
+  { parts, catalogs, approvals, values, processes, logins, clients, calls }: EndPorts,
   inspection: RecordedInspection,
 ): Promise<void> {
   await Promise.all([catalogs.close(), approvals.close(), values.close(), logins.close()]);
   await clients.close();
   // A client's are those of its troupe.
   const own = parts.client === undefined ? processes : undefined;
-  await Promise.all([own?.close(), inspection.close()]);
+  await Promise.all([own?.close(), inspection.close(), calls.ledger.close()]);
 }

@@ -120,8 +120,8 @@ export function createServices(options: TroupeOptions, parts: TroupeParts, creat
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, shared);
-  const callPorts = { ...parts, ...logins.forCalls, book, board, sessions, approvals, permissions };
-  const ofCalls = { ...callPorts, ...clients.forCalls, tools: catalogs.tools };
+  const callPorts = { ...parts, ...shared, ...logins.forCalls, board, sessions, approvals };
+  const ofCalls = { ...callPorts, ...clients.forCalls, tools: catalogs.tools, permissions };
   const calls = new CallDispatcher({ ...ofCalls, absentError, records });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));

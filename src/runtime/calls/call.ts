@@ -25,6 +25,14 @@ import type { StatusChanges } from './gate.ts';
 import type { Operation } from './operation.ts';
 import type { QuotaPlace } from './quotas.ts';
 
+/** On whose behalf a call is made. */
+export interface Caller {
+  /** The name that the client chose, which may be anything; `host` without one. */
+  readonly client: string;
+  /** The user of its access token. */
+  readonly user?: string;
+}
+
 /**
  * Why a call cannot be sent now: it waits for a permission, its turn, the server, or another session
  * in place of the one that lost it.

@@ -20,22 +20,27 @@ import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../e
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
 import { CallTelemetry } from '../telemetry/calls.ts';
-import type { CallReport, RequestReport } from '../troupe.ts';
+import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import { Call, type CallEntry, type Hold } from './call.ts';
+import { Call, type CallEntry, type Caller, type Hold } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
+import { CallLedger, type CallLedgerPorts } from './ledger.ts';
 import { type Operation, requestOperation } from './operation.ts';
 import type { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
 import { ToolOperation } from './tool-address.ts';
 
-export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
+export interface CallDispatcherPorts
+  extends CallPermissionsPorts,
+    RunningCallsPorts,
+    ResultsPorts,
+    CallLedgerPorts {
   readonly book: DesiredBook;
   readonly tools: ToolList;
   readonly approvals: Approvals;
@@ -51,9 +56,6 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
 // One second: a session that lost a request usually closes immediately. One that is still
 // open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
-
-// Whose calls they are if no client is named.
-const hostName = 'host';
 
 /** The server and the session to which a call is sent, and what it is about. */
 interface Target {
@@ -73,6 +75,7 @@ export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
   readonly permissions: Permissions;
   readonly background: BackgroundCalls;
+  readonly ledger: CallLedger;
   /** Observes calls; undefined if they are not observed. */
   readonly telemetry: CallTelemetry | undefined;
   /** Of each server that was ever called, like the totals of the running calls. */
@@ -91,6 +94,7 @@ export class CallDispatcher {
     this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
     this.#permissions = new CallPermissions(ports);
     this.background = new BackgroundCalls(ports.clock);
+    this.ledger = new CallLedger(ports);
     this.#running = new RunningCalls(ports);
     this.#results = new Results(ports);
   }
@@ -119,9 +123,8 @@ export class CallDispatcher {
     entry.view?.refuseServer(server);
     const afterMs = book.of(server)?.policy.call.backgroundAfterMs ?? null;
     const operation = new ToolOperation(address, args, entry.view ?? this.#ports);
-    const tool = operation.tool ?? ('tool' in address ? address.tool : address.exposedName);
-    const call = this.#begin(operation, entry);
-    const running = this.#run(call, this.#reportTool);
+    const tool = operation.tool ?? operation.calledAs;
+    const { call, running } = this.#start(operation, entry, this.#reportTool);
     if (afterMs === null) return running;
     entry.watch?.follow(running);
     const user = entry.options.client?.user ?? '';
@@ -140,7 +143,7 @@ export class CallDispatcher {
     entry.view?.refuseRequest(server, request);
     const operation = requestOperation(server, request, this.#ports.approvals, entry.view);
     // The session has checked the shape that the method requires.
-    return this.#run(this.#begin(operation, entry), (done) => done as RequestReport<Result>);
+    return this.#start(operation, entry, (done) => done as RequestReport<Result>).running;
   }
 
   readonly #reportTool = (
@@ -165,22 +168,44 @@ export class CallDispatcher {
     }
   };
 
-  #begin<Result>(operation: Operation<Result>, entry: CallEntry): Call<Result> {
+  /** Begins a call, and its record. */
+  #start<Result, Report extends { readonly result: unknown }>(
+    operation: Operation<Result>,
+    entry: CallEntry,
+    report: ReportOf<Result, Report>,
+  ): { readonly call: Call<Result>; readonly running: Promise<Report> } {
     const { clock, board, book, absentError } = this.#ports;
     const { server } = operation;
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    if (this.#onFinished !== undefined) throw shuttingDown(server);
-    entry.watch?.aimedAt(status);
+    const record = this.ledger.begin(operation, this.#callerOf(entry.options));
+    try {
+      if (this.#onFinished !== undefined) throw shuttingDown(server);
+      entry.watch?.aimedAt(status);
+      const semaphore = this.#semaphoreOf(server);
+      const call = new Call(operation, entry, semaphore, clock.now());
+      call.setDeadline(book.of(server));
+      semaphore.enter(() => overloaded(server));
+      const running = this.#run(call, report);
+      record?.follow(running);
+      return { call, running };
+    } catch (error) {
+      record?.failed(error);
+      throw error;
+    }
+  }
+
+  #callerOf({ client, clientName = this.#ports.clientName ?? 'host' }: CallOptions): Caller {
+    return { client: clientName, ...(client?.user && { user: client.user }) };
+  }
+
+  #semaphoreOf(server: string): CallSemaphore {
     let semaphore = this.#semaphores.get(server);
     if (semaphore === undefined) {
       semaphore = new CallSemaphore(() => this.#noteFinished());
       this.#semaphores.set(server, semaphore);
     }
-    const call = new Call(operation, entry, semaphore, clock.now());
-    call.setDeadline(book.of(server));
-    semaphore.enter(() => overloaded(server));
-    return call;
+    return semaphore;
   }
 
   /** Counts the call against the limits, those of its tool once that is known. */
@@ -191,11 +216,9 @@ export class CallDispatcher {
     const view = call.view?.settings;
     const all = [limits, view?.limits, desired?.limits];
     if (all.every((each) => each === undefined) && !hasToolLimits(desired)) return;
-    const { client, clientName } = call.options;
+    const { client, user } = this.#callerOf(call.options);
     // A user's name is proved by a token; a client calls itself what it likes, even like a user.
-    const counted = client?.user
-      ? `user ${client.user}`
-      : `client ${clientName ?? this.#ports.clientName ?? hostName}`;
+    const counted = user === undefined ? `client ${client}` : `user ${user}`;
     this.#ports.quotas.admit(call, { client: counted, limits, view, desired }, now);
   }
 

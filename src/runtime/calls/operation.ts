@@ -10,15 +10,21 @@ import type {
 } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
+import type { CallKind } from '../../protocol/methods.ts';
 import type { Subject } from '../errors/failed.ts';
 import { changedOffer } from '../errors/refused.ts';
 
 export interface Operation<Result> {
   readonly server: string;
+  readonly kind: CallKind;
+  /** What is sent: a tool call's arguments, or the parameters of another request. */
+  readonly params: unknown;
   /** A tool call's arguments, which may need a permission. */
   readonly args?: Readonly<Record<string, unknown>>;
   /** The server's own name for the tool of a tool call; undefined until it is known. */
   readonly tool: string | undefined;
+  /** The name by which a tool was called. */
+  readonly calledAs?: string;
   /** Finds the request's subject once the server is ready; throws if it does not exist. */
   find(desired: DesiredServer): Subject;
   /** Sends the request about the subject that was found last. */
@@ -38,6 +44,8 @@ export function requestOperation(
   const about: Subject = { words: printableLine(words, wordsLength), kind: pinned.kind };
   return {
     server,
+    kind: request.kind,
+    params: request.params,
     tool: undefined,
     find: (desired) => {
       view?.refuseRequest(server, request);

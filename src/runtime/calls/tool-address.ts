@@ -15,8 +15,10 @@ import type { Operation } from './operation.ts';
 /** A call of a tool. */
 export class ToolOperation implements Operation<ToolResult> {
   readonly server: string;
+  readonly kind = 'callTool';
   readonly args: Readonly<Record<string, unknown>>;
   tool: string | undefined;
+  readonly calledAs: string;
   readonly #address: ToolAddress;
   /** Read again for each attempt, because a view may change. */
   readonly #names: { readonly tools: ToolNames };
@@ -28,9 +30,14 @@ export class ToolOperation implements Operation<ToolResult> {
   ) {
     this.server = address.server;
     this.args = args;
+    this.calledAs = 'tool' in address ? address.tool : address.exposedName;
     this.tool = names.tools.ownName(address);
     this.#address = address;
     this.#names = names;
+  }
+
+  get params(): Readonly<Record<string, unknown>> {
+    return this.args;
   }
 
   find(desired: DesiredServer): Subject {

@@ -16,6 +16,7 @@ const sources = [
   'permissions',
   'budget',
   'credentials',
+  'ledger',
 ] as const;
 
 export type ProblemSource = (typeof sources)[number];

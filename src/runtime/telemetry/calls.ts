@@ -14,6 +14,7 @@ import type {
 import type { Clock } from '../../domain/clock.ts';
 import { isRecord } from '../../domain/data/is-record.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
+import { asksForInput } from '../../domain/question.ts';
 import type { TransportKind } from '../../domain/server-spec.ts';
 import type { SessionCallOptions } from '../../domain/session.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -211,10 +212,8 @@ export class CallWatch {
   }
 
   answered({ result }: Pick<Report, 'result'>): void {
-    const { isError, resultType } = isRecord(result) ? result : {};
-    // A modern server's question is passed on; it does not say whether the tool has begun.
-    const outcome = resultType === 'input_required' ? 'unknown' : 'executed';
-    this.#end(outcome, isError === true ? 'tool_error' : undefined);
+    const isError = isRecord(result) && result['isError'] === true;
+    this.#end(asksForInput(result) ? 'unknown' : 'executed', isError ? 'tool_error' : undefined);
   }
 
   failed(error: unknown): void {
