@@ -8,15 +8,14 @@
  */
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
-import type { CallFailure, SessionHandle, SessionRequest } from '../../domain/session.ts';
+import type { SessionRequest } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
-import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { ToolAddress } from '../catalog/tool-names.ts';
 import type { DesiredBook } from '../desired/book.ts';
-import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/failed.ts';
+import { asTroupeError, type Subject } from '../errors/failed.ts';
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
 import { CallTelemetry } from '../telemetry/calls.ts';
@@ -33,12 +32,12 @@ import { CallLedger, type CallLedgerPorts } from './ledger.ts';
 import { type Operation, requestOperation } from './operation.ts';
 import type { CallQuotas } from './quotas.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
-import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
+import { CallSender, type CallSenderPorts } from './sending.ts';
 import { ToolOperation } from './tool-address.ts';
 
 export interface CallDispatcherPorts
   extends CallPermissionsPorts,
-    RunningCallsPorts,
+    CallSenderPorts,
     ResultsPorts,
     CallLedgerPorts {
   readonly book: DesiredBook;
@@ -51,18 +50,6 @@ export interface CallDispatcherPorts
   /** The error for a name that no server has. */
   readonly absentError: (server: string) => TroupeError;
   readonly telemetry?: OpenTelemetry | undefined;
-}
-
-// One second: a session that lost a request usually closes immediately. One that is still
-// open afterwards is healthy and may be used again.
-const replacementMs = 1_000;
-
-/** The server and the session to which a call is sent, and what it is about. */
-interface Target {
-  readonly view: ServerView;
-  readonly desired: DesiredServer;
-  readonly handle: SessionHandle;
-  readonly about: Subject;
 }
 
 /** Makes what a caller gets of an answer. */
@@ -80,9 +67,8 @@ export class CallDispatcher {
   readonly telemetry: CallTelemetry | undefined;
   /** Of each server that was ever called, like the totals of the running calls. */
   readonly #semaphores = new Map<string, CallSemaphore>();
-  readonly #running: RunningCalls;
+  readonly #sender: CallSender;
   readonly #results: Results;
-  readonly #lostHandles = new WeakSet<SessionHandle>();
   readonly #permissions: CallPermissions;
   /** Called once the last call has ended; undefined while calls are accepted. */
   #onFinished: Set<() => void> | undefined;
@@ -95,13 +81,13 @@ export class CallDispatcher {
     this.#permissions = new CallPermissions(ports);
     this.background = new BackgroundCalls(ports.clock);
     this.ledger = new CallLedger(ports);
-    this.#running = new RunningCalls(ports);
+    this.#sender = new CallSender(ports);
     this.#results = new Results(ports);
   }
 
   /** Returns the number of requests sent to a server. */
   countOf(server: string): number {
-    return this.#running.countOf(server);
+    return this.#sender.running.countOf(server);
   }
 
   /** Returns the servers whose calls may move to the background. */
@@ -266,7 +252,7 @@ export class CallDispatcher {
   close(): readonly string[] {
     this.#isClosed = true;
     this.#permissions.close();
-    const cutOff = this.#running.close();
+    const cutOff = this.#sender.running.close();
     this.background.close();
     this.#noteFinished();
     return cutOff;
@@ -311,7 +297,7 @@ export class CallDispatcher {
       // The rules may have changed since the call began or was allowed.
       if (!this.#permissions.isAllowed(call, desired, about.shown)) return call.release('wait');
       this.#refuseAtLast(call, desired, about, now);
-      return this.#send(call, { view, desired, handle, about }, now);
+      return this.#sender.send(call, { view, desired, handle, about }, now);
     } catch (error) {
       call.release();
       throw error;
@@ -371,92 +357,16 @@ export class CallDispatcher {
     ref.send({ type: 'server.demanded' });
   }
 
-  #send<Result>(
-    call: Call<Result>,
-    target: Target,
-    now: number,
-  ): Promise<RequestReport<Result> | null> {
-    const { operation, watch } = call;
-    const { view, desired, handle } = target;
-    call.sends += 1;
-    watch?.found(operation.tool);
-    const options = call.sessionOptions(desired, now);
-    this.#running.began(handle, view);
-    const answered =
-      watch === undefined
-        ? operation.perform(handle, options)
-        : watch.send(options, (traced) => operation.perform(handle, traced));
-    return answered.then(
-      (answer) => {
-        const endedAt = this.#answered(call, handle);
-        if ('failure' in answer) return this.#fail(call, target, answer.failure, endedAt);
-        return this.#succeed(call, target, answer.result, endedAt);
-      },
-      (error: unknown) => {
-        this.#answered(call, handle);
-        throw error;
-      },
-    );
-  }
-
-  /** Makes room for the next call; returns the time. */
-  #answered(call: Call, handle: SessionHandle): number {
-    const endedAt = this.#ports.clock.now();
-    this.#running.ended(handle, endedAt);
-    call.release();
-    return endedAt;
-  }
-
-  #succeed<Result>(
-    { sends, startedAt, server }: Call,
-    { view, handle }: Target,
-    result: Result,
-    endedAt: number,
-  ): RequestReport<Result> {
-    if (this.#ports.board.view(server)?.countsFailures === true)
-      sendFact(view, { type: 'call.succeeded', session: handle.session });
-    const durationMs = Math.round(endedAt - startedAt);
-    return { result, meta: { server, attempts: sends, durationMs } };
-  }
-
   /**
    * Refuses the call because of something that may have changed since it was first sent or queued.
    */
   #refuseAtLast(call: Call, desired: DesiredServer, about: Subject, now: number): void {
     const { lost } = call;
-    const { replay } = desired.policy.call;
-    if (lost?.replay === 'mayRepeat' && !mayRunTwice(replay, this.#repeatedTool(desired, about)))
-      throw lost.error;
+    if (lost?.replay === 'mayRepeat' && !this.#sender.mayRunTwice(desired, about)) throw lost.error;
     // A tool called by its exposed name may become known only now, and may have its own deadline.
     call.setDeadline(desired);
     this.#countIn(call, now);
     if (call.isTooLate(now)) throw lost?.error ?? tooLate(call.server, call.wasQueued);
-  }
-
-  #fail(call: Call, target: Target, failure: CallFailure, at: number): null {
-    const { view, desired, handle, about } = target;
-    const { counts } = desired.policy.breaker;
-    if (countsForCircuit(failure, counts) && this.#isNews(view, handle))
-      sendFact(view, { type: 'call.failed', session: handle.session, at });
-    const error = callErrorOf(failure, call.server, about);
-    const { replay: rule } = desired.policy.call;
-    const tool = this.#repeatedTool(desired, about);
-    const replay = replayOf({ failure, sends: call.sends, rule, tool });
-    call.watch?.lost(error, replay);
-    if (replay === 'no') throw error;
-    call.lost = { handle, error, replay, untilAt: at + replacementMs };
-    return null;
-  }
-
-  /**
-   * One lost session counts as one failure, however many calls it ended; otherwise a
-   * single crash during a burst of calls would open the circuit.
-   */
-  #isNews(view: ServerView, handle: SessionHandle): boolean {
-    if (this.#ports.sessions.get(view.actorId) === handle) return true;
-    if (this.#lostHandles.has(handle)) return false;
-    this.#lostHandles.add(handle);
-    return true;
   }
 
   #failed(call: Call, error: unknown): never {
@@ -464,11 +374,6 @@ export class CallDispatcher {
     const failure = call.errorOf(error);
     if (failure.outcome === 'not_executed') this.#ports.quotas.giveBack(call);
     throw failure;
-  }
-
-  #repeatedTool(desired: DesiredServer, { shown }: Subject): RepeatedTool {
-    const isTrusted = this.#ports.permissions.isTrusted(desired);
-    return { isTrusted, annotations: shown?.annotations };
   }
 }
 
