@@ -6,7 +6,7 @@
  */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { withinTime } from '../host/time-limit.ts';
@@ -20,6 +20,10 @@ interface BriefRunPorts {
   readonly limitMs: number;
   /** Where the process is registered; absent if it is not. */
   readonly kept: KeptProcess | undefined;
+  /** What the program reads from its input. Default: it has none. */
+  readonly input?: string;
+  /** Longest output that is read. Default: 64 KB. */
+  readonly maxOutputLength?: number;
 }
 
 export type BriefAnswer =
@@ -40,7 +44,7 @@ export interface BriefRun {
 }
 
 // An answer is one line and a help text a few thousand characters; any further output is ignored.
-const maxOutputLength = 64 * 1024;
+const usualOutputLength = 64 * 1024;
 // Output that a process wrote just before its exit is still in the pipe.
 const drainMs = 50;
 
@@ -54,16 +58,18 @@ export function runBriefly(launch: StdioLaunch, ports: BriefRunPorts): BriefRun 
 
 async function run(
   launch: StdioLaunch,
-  { clock, signal, kept, limitMs }: BriefRunPorts,
+  { clock, signal, kept, limitMs, input, maxOutputLength = usualOutputLength }: BriefRunPorts,
   begin: () => void,
 ): Promise<BriefAnswer> {
   if (signal.aborted) return { isLate: true };
-  const child = startProcess(launch, kept);
+  const child = startProcess(launch, kept, input !== undefined);
   if ('unstartable' in child) return child;
   const { pid } = child;
   child.once('spawn', begin).on('error', () => {});
-  const out = collect(child.stdout);
-  const err = collect(child.stderr);
+  const out = collect(child.stdout, maxOutputLength);
+  const err = collect(child.stderr, usualOutputLength);
+  // A program may end without having read all of it.
+  child.stdin?.on('error', () => {}).end(input);
   const exited = new Promise<{ readonly code: number | null }>((resolve) => {
     child.once('exit', (code) => resolve({ code }));
   });
@@ -87,11 +93,12 @@ async function run(
   return { exitCode: exit.code, out: out(), err: err(), isCut };
 }
 
-type Child = ChildProcessByStdio<null, Readable, Readable>;
+type Child = ChildProcessByStdio<Writable | null, Readable, Readable>;
 
 function startProcess(
   { command, args, env, cwd }: StdioLaunch,
   kept: KeptProcess | undefined,
+  hasInput: boolean,
 ): Child | { readonly unstartable: string } {
   try {
     return spawn(command, args, {
@@ -99,9 +106,9 @@ function startProcess(
       env: { ...env, ...kept?.prepare() },
       detached: true,
       shell: false,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       windowsHide: true,
-    });
+    }) as Child;
   } catch (error) {
     return { unstartable: explain(error) };
   }
@@ -119,11 +126,11 @@ function explain(error: unknown): string {
   return `cannot be run (${code ?? message})`;
 }
 
-function collect(stream: Readable): () => string {
+function collect(stream: Readable, maxLength: number): () => string {
   let text = '';
   stream.setEncoding('utf8');
   stream.on('data', (chunk: string) => {
-    if (text.length < maxOutputLength) text += chunk;
+    if (text.length < maxLength) text += chunk;
   });
   stream.on('error', () => {});
   return () => text;

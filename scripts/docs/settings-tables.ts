@@ -331,6 +331,14 @@ export const mcpKeys: Readonly<
     meaning:
       'What clients may see and do: [views.md](views.md). Of two views with one name, that of the later file counts.',
   },
+  hooks: {
+    takes:
+      '`{ "before": [{ "name": …, "command": […], "tools": […], "timeoutMs": … }], "after": […] }`',
+    byDefault: { words: 'absent: none' },
+    gated: gatedNumbers,
+    meaning:
+      'Programs that see each tool call before it is sent, or its result: [calls.md](calls.md#hooks). The lists of all your own files add up.',
+  },
   ledger: {
     takes: 'true, false or `{ "arguments": "digest" or "full", "maxBytes": N, "files": N }`',
     byDefault: always(false),

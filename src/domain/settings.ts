@@ -1,4 +1,4 @@
-import type { PermissionRules } from './permission.ts';
+import type { PermissionPattern, PermissionRules } from './permission.ts';
 import type { NamingPolicy, ServerPolicy } from './policy.ts';
 import type { Scope } from './scope.ts';
 import type { TransportKind } from './server-spec.ts';
@@ -185,6 +185,25 @@ export interface ServerBudget {
   readonly source?: SourceRef;
 }
 
+/** A program that sees calls before they are sent, or their results. */
+export interface CommandHook {
+  readonly name: string;
+  /** The program and its arguments; no shell is involved. */
+  readonly command: readonly string[];
+  /** The tools that it sees. Default: all. */
+  readonly tools?: readonly PermissionPattern[] | undefined;
+  /** Its own deadline. Default: that of hooks. */
+  readonly timeoutMs?: number | undefined;
+  /** Its place in the settings. The program runs in the folder of that file. */
+  readonly source: SourceRef;
+}
+
+/** The programs of all own files, in the order in which they run. */
+export interface CommandHooks {
+  readonly before: readonly CommandHook[];
+  readonly after: readonly CommandHook[];
+}
+
 /** How the ledger of calls is kept. */
 export interface LedgerSettings {
   /** `digest`: only a digest of a call's arguments is recorded. `full`: the arguments themselves. */
@@ -214,6 +233,8 @@ export interface Settings {
   readonly callLimits?: CallLimits;
   /** What clients may see and do, by view; the names differ. Absent if there are none. */
   readonly views?: readonly ViewSettings[];
+  /** Absent if there are none. */
+  readonly hooks?: CommandHooks;
   /** Absent if calls are not recorded. */
   readonly ledger?: LedgerSettings;
   /** How many catalogs are stored, including those of live servers. Absent for no limit. */

@@ -25,6 +25,7 @@ import type {
 } from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ProvideHeaders } from '../domain/host/headers.ts';
+import type { CallHooks } from '../domain/host/hooks.ts';
 import type { Inspection } from '../domain/host/inspection.ts';
 import type { HostRule } from '../domain/host/rule.ts';
 import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../domain/host/status.ts';
@@ -168,6 +169,11 @@ export interface TroupeOptions {
   readonly roots?: readonly (string | RootFolder)[];
   /** Decides about each tool call before it is sent. Default: only the settings' rules decide, and other calls are allowed. */
   readonly permission?: PermissionHook;
+  /**
+   * Functions that see each tool call before its permission is checked, and its result before anything
+   * else does; those of the settings run after them (docs/calls.md#hooks). Default: none.
+   */
+  readonly hooks?: CallHooks;
   /**
    * Asks the user about a call for which a rule, the `permission` hook or the policy says `ask`.
    * Default: such a call is refused with `PERMISSION_DENIED`.

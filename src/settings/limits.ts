@@ -22,6 +22,7 @@ type PlacedKey =
   | Limit['list']
   | 'disabledServers'
   | 'dockerGateway'
+  | 'hooks'
   | 'projectServers'
   | 'views'
   | 'permissions.ask'

@@ -10,10 +10,16 @@ import { z } from 'zod';
 import { isRecord } from '../domain/data/is-record.ts';
 import type { PermissionRules } from '../domain/permission.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
-import type { CallLimits, LedgerSettings, SlotCounts } from '../domain/settings.ts';
+import type {
+  CallLimits,
+  CommandHook,
+  CommandHooks,
+  LedgerSettings,
+  SlotCounts,
+} from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
-import { limitsSchema, permissionsSchema, wholeNumber } from './entry/schema.ts';
+import { limitsSchema, permissionPattern, permissionsSchema, wholeNumber } from './entry/schema.ts';
 import { type PolicyFault, parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import {
@@ -41,6 +47,10 @@ export interface McpSection {
   readonly permissions?: PermissionRules;
   readonly limits?: CallLimits;
   readonly views?: Views;
+  /** Programs that see calls and their results. */
+  readonly hooks?: {
+    readonly [When in keyof CommandHooks]?: readonly Omit<CommandHook, 'source'>[] | undefined;
+  };
   /** Whether and how calls are recorded. */
   readonly ledger?:
     | boolean
@@ -65,6 +75,44 @@ const maxSlots = 1_000;
 
 // The gate only delays what is shown; a minute without showing anything is a mistake.
 const maxGateMs = 60_000;
+
+// Each takes at least the start of a program for every call.
+const maxHooks = 20;
+const maxHookName = 100;
+// A user waits for every call; ten minutes are the longest that a call may take.
+const maxHookMs = 600_000;
+const hooksError =
+  '"hooks" must be an object of lists "before" and "after"; write { "before": [{ "name": "check", "command": ["check-call"] }] }';
+const hookError =
+  'a hook must be an object with a name and a command; write { "name": "check", "command": ["check-call"] }';
+const hookNameError = `the "name" of a hook must be text of 1 to ${maxHookName} characters; write "check"`;
+const hookCommandError =
+  'the "command" of a hook must be a program and its arguments; write ["node", "check-call.mjs"]';
+const hookToolsError =
+  'the "tools" of a hook must be a list of tool names; write ["mcp__db__*"], or leave it out for all tools';
+const hookMsError = `the "timeoutMs" of a hook must be a whole number of milliseconds from 1 to ${maxHookMs}; write 10000`;
+const commandText = z.string({ error: hookCommandError });
+const hook = z.strictObject(
+  {
+    name: z
+      .string({ error: hookNameError })
+      .min(1, { error: hookNameError })
+      .max(maxHookName, { error: hookNameError }),
+    command: z.tuple([commandText.min(1, { error: hookCommandError })], commandText, {
+      error: hookCommandError,
+    }),
+    tools: z
+      .array(permissionPattern, { error: hookToolsError })
+      .min(1, { error: hookToolsError })
+      .optional(),
+    timeoutMs: wholeNumber(1, maxHookMs, hookMsError).optional(),
+  },
+  { error: hookError },
+);
+const hookList = z
+  .array(hook, { error: hooksError })
+  .max(maxHooks, { error: `there may be at most ${maxHooks} hooks in a list; join some of them` })
+  .optional();
 
 // Smaller files would be replaced all the time; larger ones are slow to search.
 const [leastLedgerBytes, mostLedgerBytes] = [65_536, 1_073_741_824];
@@ -146,6 +194,7 @@ export const mcpFields = {
   permissions: permissionsSchema,
   limits: limitsSchema,
   views: viewsSchema,
+  hooks: z.strictObject({ before: hookList, after: hookList }, { error: hooksError }),
   ledger: z.union([z.boolean(), ledger], { error: faultWithin(ledgerError) }),
   // Read by `policy-choice.ts`, which reports faults that a schema cannot.
   policy: z.unknown(),
@@ -164,6 +213,7 @@ const limitingKeys: ReadonlySet<string> = new Set([
   'allowed',
   'excluded',
   'disabledServers',
+  'hooks',
   'permissions',
   'projectServers',
   'views',

@@ -14,6 +14,8 @@ import type { PolicyChoice, ServerPolicy } from '../domain/policy.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type {
   Bar,
+  CommandHook,
+  CommandHooks,
   DesiredServer,
   LedgerSettings,
   Problem,
@@ -238,12 +240,24 @@ function idleBudget(
 const defaultLedger: LedgerSettings = { arguments: 'digest', maxBytes: 16_777_216, files: 4 };
 
 /** What counts for calls to all servers. */
-function callRulesOf(own: readonly ParsedDocument[]): Pick<Settings, 'callLimits' | 'ledger'> {
+function callRulesOf(
+  own: readonly ParsedDocument[],
+): Pick<Settings, 'callLimits' | 'hooks' | 'ledger'> {
   const callLimits = lastOf(own, ({ mcp }) => mcp.limits);
   const written = lastOf(own, ({ mcp }) => mcp.ledger) ?? false;
   const given = written === true ? {} : written;
   const ledger = given === false ? undefined : { ...defaultLedger, ...defined(given) };
-  return defined({ callLimits, ledger });
+  const hooks = { before: hooksOf(own, 'before'), after: hooksOf(own, 'after') };
+  const hasHooks = hooks.before.length + hooks.after.length > 0;
+  return defined({ callLimits, hooks: hasHooks ? hooks : undefined, ledger });
+}
+
+/** A later file adds hooks to those of an earlier one, and cannot remove any. */
+function hooksOf(own: readonly ParsedDocument[], when: keyof CommandHooks): readonly CommandHook[] {
+  return own.flatMap((document) => {
+    const source = placeOfKey(document, 'hooks');
+    return (document.mcp.hooks?.[when] ?? []).map((hook) => ({ ...hook, source }));
+  });
 }
 
 function lastOf<Value>(

@@ -280,6 +280,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'policy',
   'limits',
   'views',
+  'hooks',
   'ledger',
   'dockerGateway',
   'commandValues',

@@ -206,6 +206,7 @@ function keysAt(schema: unknown, where: TreePath): readonly string[] {
   const [step, ...rest] = where;
   if (schema instanceof z.ZodObject)
     return step === undefined ? Object.keys(schema.shape) : keysAt(schema.shape[step], rest);
+  if (schema instanceof z.ZodArray) return keysAt(schema.element, rest);
   return schema instanceof z.ZodRecord ? keysAt(schema.valueType, rest) : [];
 }
 

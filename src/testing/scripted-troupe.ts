@@ -27,6 +27,7 @@ export interface ScriptedTroupeOptions
     | 'allow'
     | 'askPermission'
     | 'bare'
+    | 'hooks'
     | 'onQuestion'
     | 'permission'
     | 'plugins'

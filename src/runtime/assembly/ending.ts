@@ -23,7 +23,7 @@ interface EndPorts extends Pick<SharedPorts, 'parts' | 'book' | 'problems' | 'li
   readonly records: ServerRecords;
   readonly progress: TroupeProgress;
   readonly budget: BudgetWatch;
-  readonly calls: Pick<CallDispatcher, 'close' | 'ledger'>;
+  readonly calls: Pick<CallDispatcher, 'close' | 'settled'>;
   readonly questions: Pick<Questions, 'close'>;
   readonly approvals: Pick<Approvals, 'follow' | 'close'>;
   readonly catalogs: Pick<Catalogs, 'close'>;
@@ -162,5 +162,5 @@ async function close(
   await clients.close();
   // A client's are those of its troupe.
   const own = parts.client === undefined ? processes : undefined;
-  await Promise.all([own?.close(), inspection.close(), calls.ledger.close()]);
+  await Promise.all([own?.close(), inspection.close(), calls.settled()]);
 }

@@ -120,9 +120,9 @@ export function createServices(options: TroupeOptions, parts: TroupeParts, creat
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, shared);
-  const callPorts = { ...parts, ...shared, ...logins.forCalls, board, sessions, approvals };
-  const ofCalls = { ...callPorts, ...clients.forCalls, tools: catalogs.tools, permissions };
-  const calls = new CallDispatcher({ ...ofCalls, absentError, records });
+  const callPorts = { ...parts, ...shared, ...logins.forCalls, ...clients.forCalls };
+  const ofCalls = { ...callPorts, board, sessions, approvals, permissions, processes, records };
+  const calls = new CallDispatcher(options, { ...ofCalls, tools: catalogs.tools, absentError });
   const setPlugins = (plugins: readonly PluginSource[]): void =>
     reader.setPlugins(broughtBy(plugins, options, projectRoot));
   const more = { added: new AddedServers(reader), setPlugins, records, clients };

@@ -34,10 +34,10 @@ export interface Caller {
 }
 
 /**
- * Why a call cannot be sent now: it waits for a permission, its turn, the server, or another session
+ * Why a call cannot be sent now: it waits for hooks, a permission, its turn, the server, or another session
  * in place of the one that lost it.
  */
-export type Hold = 'permission' | 'queue' | 'wait' | 'replacement';
+export type Hold = 'hook' | 'permission' | 'queue' | 'wait' | 'replacement';
 
 /** The view through which a call is made, as its settings are now. */
 export interface CallView {
@@ -81,6 +81,8 @@ export class Call<Result = unknown> {
   /** What it counts for in the limits of the settings. */
   readonly places: QuotaPlace[] = [];
   wasQueued = false;
+  /** Settles once the hooks before the call have run; undefined until they start. */
+  hooked: Promise<void> | undefined;
   /** The call's permission; null if none was requested. */
   permission: Permission | null = null;
   /**

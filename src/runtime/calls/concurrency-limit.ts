@@ -11,12 +11,17 @@ const maxQueued = 64;
 export class CallSemaphore {
   readonly #queue: (() => void)[] = [];
   readonly #onEmpty: () => void;
+  readonly #mostActive: number;
   #active = 0;
   #inside = 0;
 
-  /** @param onEmpty - called whenever the last call has left */
-  constructor(onEmpty: () => void) {
+  /**
+   * @param onEmpty - called whenever the last call has left
+   * @param mostActive - how many may be active. Default: 64
+   */
+  constructor(onEmpty: () => void, mostActive = maxActive) {
     this.#onEmpty = onEmpty;
+    this.#mostActive = mostActive;
   }
 
   get isEmpty(): boolean {
@@ -36,7 +41,7 @@ export class CallSemaphore {
 
   /** Makes a call active if the limit allows it. */
   tryAcquire(): boolean {
-    if (this.#active >= maxActive) return false;
+    if (this.#active >= this.#mostActive) return false;
     this.#active += 1;
     return true;
   }

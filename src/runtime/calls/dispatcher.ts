@@ -19,7 +19,7 @@ import { asTroupeError, type Subject } from '../errors/failed.ts';
 import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/refused.ts';
 import type { ServerView } from '../status/board.ts';
 import { CallTelemetry } from '../telemetry/calls.ts';
-import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
+import type { CallOptions, CallReport, RequestReport, TroupeOptions } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { waitOnce } from '../wait-once.ts';
@@ -28,6 +28,7 @@ import { Call, type CallEntry, type Caller, type Hold } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { CallSemaphore } from './concurrency-limit.ts';
 import { gateOf, notStarted, refusalAtRest, StatusChanges } from './gate.ts';
+import { HookRunner, type HookRunnerPorts } from './hooks.ts';
 import { CallLedger, type CallLedgerPorts } from './ledger.ts';
 import { type Operation, requestOperation } from './operation.ts';
 import type { CallQuotas } from './quotas.ts';
@@ -39,7 +40,8 @@ export interface CallDispatcherPorts
   extends CallPermissionsPorts,
     CallSenderPorts,
     ResultsPorts,
-    CallLedgerPorts {
+    CallLedgerPorts,
+    HookRunnerPorts {
   readonly book: DesiredBook;
   readonly tools: ToolList;
   readonly approvals: Approvals;
@@ -62,7 +64,7 @@ export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
   readonly permissions: Permissions;
   readonly background: BackgroundCalls;
-  readonly ledger: CallLedger;
+  readonly #ledger: CallLedger;
   /** Observes calls; undefined if they are not observed. */
   readonly telemetry: CallTelemetry | undefined;
   /** Of each server that was ever called, like the totals of the running calls. */
@@ -70,17 +72,19 @@ export class CallDispatcher {
   readonly #sender: CallSender;
   readonly #results: Results;
   readonly #permissions: CallPermissions;
+  readonly #hooks: HookRunner;
   /** Called once the last call has ended; undefined while calls are accepted. */
   #onFinished: Set<() => void> | undefined;
   #isClosed = false;
 
-  constructor(ports: CallDispatcherPorts) {
+  constructor({ hooks }: Pick<TroupeOptions, 'hooks'>, ports: CallDispatcherPorts) {
     this.#ports = ports;
     this.permissions = ports.permissions;
     this.telemetry = ports.telemetry && new CallTelemetry(ports.telemetry, ports.clock);
     this.#permissions = new CallPermissions(ports);
+    this.#hooks = new HookRunner(hooks, ports);
     this.background = new BackgroundCalls(ports.clock);
-    this.ledger = new CallLedger(ports);
+    this.#ledger = new CallLedger(ports);
     this.#sender = new CallSender(ports);
     this.#results = new Results(ports);
   }
@@ -164,7 +168,7 @@ export class CallDispatcher {
     const { server } = operation;
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    const record = this.ledger.begin(operation, this.#callerOf(entry.options));
+    const record = this.#ledger.begin(operation, this.#callerOf(entry.options));
     try {
       if (this.#onFinished !== undefined) throw shuttingDown(server);
       entry.watch?.aimedAt(status);
@@ -252,10 +256,16 @@ export class CallDispatcher {
   close(): readonly string[] {
     this.#isClosed = true;
     this.#permissions.close();
+    this.#hooks.close();
     const cutOff = this.#sender.running.close();
     this.background.close();
     this.#noteFinished();
     return cutOff;
+  }
+
+  /** Resolves once the calls are recorded, and no program of a hook is left. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#ledger.close(), this.#hooks.settled()]);
   }
 
   #noteFinished(): void {
@@ -291,13 +301,16 @@ export class CallDispatcher {
       if (view === undefined || handle === undefined) return call.release('wait');
       const desired = this.#ports.book.known(call.server);
       if (handle === lost?.handle && now < lost.untilAt) return call.release('replacement');
+      const caller = this.#callerOf(call.options);
+      if (this.#hooks.isWaiting(call, desired, caller)) return call.release('hook');
       if (this.#permissions.isWaiting(call, desired)) return call.release('permission');
       if (!call.activate()) return 'queue';
       const about = operation.find(desired);
       // The rules may have changed since the call began or was allowed.
       if (!this.#permissions.isAllowed(call, desired, about.shown)) return call.release('wait');
       this.#refuseAtLast(call, desired, about, now);
-      return this.#sender.send(call, { view, desired, handle, about }, now);
+      const sent = this.#sender.send(call, { view, desired, handle, about }, now);
+      return this.#hooks.after(sent, { call, desired, caller, shown: about.shown });
     } catch (error) {
       call.release();
       throw error;
@@ -307,6 +320,10 @@ export class CallDispatcher {
   async #wait(call: Call, hold: Hold): Promise<void> {
     const { board, clock } = this.#ports;
     const { semaphore, watch } = call;
+    if (hold === 'hook') {
+      watch?.held('hook');
+      return call.hooked;
+    }
     if (hold === 'permission') {
       watch?.held('permission');
       return this.#permissions.answered(call);

@@ -19,8 +19,8 @@ export interface Operation<Result> {
   readonly kind: CallKind;
   /** What is sent: a tool call's arguments, or the parameters of another request. */
   readonly params: unknown;
-  /** A tool call's arguments, which may need a permission. */
-  readonly args?: Readonly<Record<string, unknown>>;
+  /** A tool call's arguments, which hooks may change and which may need a permission. */
+  args?: Readonly<Record<string, unknown>>;
   /** The server's own name for the tool of a tool call; undefined until it is known. */
   readonly tool: string | undefined;
   /** The name by which a tool was called. */

@@ -16,7 +16,7 @@ import type { Operation } from './operation.ts';
 export class ToolOperation implements Operation<ToolResult> {
   readonly server: string;
   readonly kind = 'callTool';
-  readonly args: Readonly<Record<string, unknown>>;
+  args: Readonly<Record<string, unknown>>;
   tool: string | undefined;
   readonly calledAs: string;
   readonly #address: ToolAddress;

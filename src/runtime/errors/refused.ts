@@ -3,6 +3,7 @@
  * server's status are in `calls/gate.ts`.
  */
 
+import type { CallerCode } from '../../domain/caller-code.ts';
 import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
@@ -92,6 +93,26 @@ export function rateLimited(
     `The settings allow ${most} ${printableLine(words, shownLength)} a minute, and that many were made. Call again in ${seconds} s, or raise "limits" in the settings.`,
     { server, retryable: true, retryAfterMs: Math.ceil(retryAfterMs) },
   );
+}
+
+/**
+ * Creates the error for a call that a hook refused, or whose result it withholds.
+ *
+ * @param reason - what the hook did, as in `hook "check" refused it: why`
+ */
+export function hookRefused(
+  code: CallerCode,
+  when: 'before' | 'after',
+  { server, tool }: ExposedTool,
+  { reason, place }: { readonly reason: string; readonly place: string },
+): TroupeError {
+  const why = reason.replace(/[.\s]*$/u, '');
+  if (when === 'before') {
+    const message = `Tool ${tool} of ${server} was not called: ${why}. Change the call, or the hook (${place}).`;
+    return new TroupeError(code, message, { server, tool });
+  }
+  const message = `Tool ${tool} of ${server} ran, but its result is withheld: ${why}. Do not repeat the call for its result; change the hook (${place}).`;
+  return new TroupeError(code, message, { server, tool, outcome: 'executed' });
 }
 
 export function toolChangedSince({ server, name }: ExposedTool): TroupeError {

@@ -10,6 +10,7 @@ import type { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
+import { permissionPattern } from '../../settings/entry/schema.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { checkEmbedded } from './embedded-servers.ts';
 import { rootChoices } from './roots.ts';
@@ -34,6 +35,15 @@ const pluginSources = z.array(
     .refine((it) => (it.file === undefined) !== (it.settings === undefined), {
       error: 'a plugin brings either "file" or "settings"',
     }),
+);
+
+const hooks = z.array(
+  z.strictObject({
+    name: z.string().min(1),
+    tools: z.array(permissionPattern).min(1).optional(),
+    timeoutMs: z.number().min(1).max(longestTimerMs).optional(),
+    run: aFunction,
+  }),
 );
 
 const optionsSchema = z
@@ -94,6 +104,7 @@ const optionsSchema = z
     questions: z.array(z.enum(questionKinds)),
     roots: rootChoices,
     permission: aFunction,
+    hooks: z.strictObject({ before: hooks.optional(), after: hooks.optional() }),
     askPermission: aFunction,
     env: z.record(z.string(), z.string().optional()),
   })

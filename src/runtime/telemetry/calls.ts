@@ -24,7 +24,7 @@ import { type CallKind, methods } from '../../protocol/methods.ts';
 import type { CallOptions } from '../troupe.ts';
 
 /** Why a call waits before it is sent. */
-type Hold = 'wait' | 'queue' | 'permission';
+type Hold = 'wait' | 'queue' | 'hook' | 'permission';
 
 interface Report {
   readonly result: unknown;

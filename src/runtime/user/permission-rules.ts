@@ -54,6 +54,11 @@ export class PermissionRules {
     );
   }
 
+  /** Returns whether one of the patterns means the tool, or may mean it. */
+  mayMean(patterns: readonly PermissionPattern[], shown: ExposedTool): boolean {
+    return verdictByRules({ deny: patterns }, shown, this.#serversInNames()) === 'deny';
+  }
+
   /** Returns the rule behind a decision; undefined if no rule led to it. */
   behind(
     verdict: 'ask' | 'deny',

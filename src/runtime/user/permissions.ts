@@ -19,6 +19,7 @@ import {
   type PermissionAnswer,
   type PermissionDenial,
   type PermissionHook,
+  type PermissionPattern,
   type PermissionRequest,
   type PermissionVerdict,
   permissionAnswers,
@@ -80,6 +81,11 @@ export class Permissions {
   /** Returns whether the user trusts a server. In a folder that is not trusted, no server is. */
   isTrusted({ trust }: DesiredServer): boolean {
     return trust && this.#root().getSnapshot().context.trusted;
+  }
+
+  /** Returns whether one of the patterns means the tool, or may mean it. */
+  mayMean(patterns: readonly PermissionPattern[], shown: ExposedTool): boolean {
+    return this.#rules.mayMean(patterns, shown);
   }
 
   /**
@@ -267,7 +273,11 @@ function subjectOf({ desired, shown }: PermissionCase): ChoiceSubject {
   };
 }
 
-function requestOf({ shown, args }: PermissionCase, isTrusted: boolean): PermissionRequest {
+/** Describes a call to the host. */
+export function requestOf(
+  { shown, args }: Pick<PermissionCase, 'shown' | 'args'>,
+  isTrusted: boolean,
+): PermissionRequest {
   const { server, tool, name, title, description, annotations } = shown;
   return {
     server,

@@ -102,16 +102,16 @@ const listsOf = (pattern: z.ZodType<PermissionPattern>) =>
     { error: permissionsError },
   );
 
-/** For all servers, in the section `mcp`. */
-export const permissionsSchema = listsOf(
-  z.union(
-    [
-      filled(patternError),
-      z.strictObject({ server: filled(patternError), tool: filled(patternError).optional() }),
-    ],
-    { error: patternError },
-  ),
+export const permissionPattern = z.union(
+  [
+    filled(patternError),
+    z.strictObject({ server: filled(patternError), tool: filled(patternError).optional() }),
+  ],
+  { error: patternError },
 );
+
+/** For all servers, in the section `mcp`. */
+export const permissionsSchema = listsOf(permissionPattern);
 
 /** For one server, in its entry, by its own tool names. */
 const toolPermissionsSchema = listsOf(filled(toolError));
