@@ -3,6 +3,7 @@
  * rules, for hosts with rules, policies or inputs of their own.
  */
 
+export type * from '../domain/host/hooks.ts';
 export type { InputChoice, InputDefinition } from '../domain/input.ts';
 export {
   type PermissionPattern,

@@ -17,8 +17,9 @@ export interface AnsweredCall extends HookedCall {
   readonly result: ToolResult;
 }
 
-/** Refuses a call, or withholds its result. The reason is shown to the caller. */
+/** Refuses a call, or withholds its result. */
 export interface HookRefusal {
+  /** Why; shown to the caller and in the server's log. */
   readonly refuse: string;
 }
 
@@ -67,6 +68,8 @@ export type AfterAnswer = undefined | HookRefusal | { readonly result: ToolResul
 
 /** Hooks in the order in which they run. */
 export interface CallHooks {
+  /** Those that see a call before its permission is checked. Default: none. */
   readonly before?: readonly BeforeHook[];
+  /** Those that see the result of a call. Default: none. */
   readonly after?: readonly AfterHook[];
 }
