@@ -8,12 +8,13 @@ import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
 import { hostEventTable, methodOverview, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
+import { mcpKeyTable } from './mcp-tables.ts';
 import { museumFolder, museumTable } from './museum-table.ts';
 import { oauthKeyTable } from './oauth-tables.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { protocolTable } from './protocol-table.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
-import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
+import { serverKeyTable } from './settings-tables.ts';
 import {
   catalogTable,
   circuitTable,

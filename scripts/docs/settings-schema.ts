@@ -13,10 +13,11 @@ import { mcpFields } from '../../src/settings/mcp-section.ts';
 import { isTroupeWide, policySchemas } from '../../src/settings/policy-schema.ts';
 import { isRestartRequired } from '../../src/settings/restart-required.ts';
 import { entryRules, keyRules, serverNames } from './entry-rules.ts';
+import { mcpKeys } from './mcp-tables.ts';
 import { oauthForEditors } from './oauth-rules.ts';
 import { oauthWords } from './oauth-tables.ts';
 import { meaningOf } from './policy-tables.ts';
-import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';
+import { type KeyWords, serverKeys } from './settings-tables.ts';
 
 /** The file that is published, from the root of the repository. */
 export const settingsSchemaPath = 'schema/settings.schema.json';

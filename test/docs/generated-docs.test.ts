@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { generatedDocs } from '../../scripts/docs/generated-docs.ts';
 import { table, withBlock } from '../../scripts/docs/markdown.ts';
-import { mcpKeyTable } from '../../scripts/docs/settings-tables.ts';
+import { mcpKeyTable } from '../../scripts/docs/mcp-tables.ts';
 import { staleFiles } from '../../scripts/generated-files.ts';
 import { parseSettings } from '../../src/settings/parse-settings.ts';
 

@@ -14,7 +14,7 @@ function programs() {
     script: string,
     { document = {}, limitMs = 20_000, signal = new AbortController().signal } = {},
   ) => made.run({ command: [process.execPath, '-e', script], folder, limitMs, signal }, document);
-  return { ...made, runScript: run };
+  return { made, runScript: run };
 }
 
 const reading = 'JSON.parse(require("node:fs").readFileSync(0, "utf8"))';
@@ -61,16 +61,16 @@ describe('the program of a hook', () => {
   });
 
   it('has failed if it does not exist', async () => {
-    const { run } = programs();
+    const { made } = programs();
     const { signal } = new AbortController();
     const command = ['no-such-program-anywhere'];
-    await expect(run({ command, folder, limitMs: 5_000, signal }, {})).rejects.toThrow(
+    await expect(made.run({ command, folder, limitMs: 5_000, signal }, {})).rejects.toThrow(
       'the program was not found on PATH',
     );
   });
 
   it('has ended with everything that it started at its limit, and when it is aborted', async () => {
-    const { runScript, close } = programs();
+    const { runScript, made } = programs();
     // The child keeps the pipe open, so that only its end ends the reading.
     const waits =
       'require("node:child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "inherit" }); setInterval(() => {}, 1000)';
@@ -79,7 +79,7 @@ describe('the program of a hook', () => {
     const running = runScript(waits, { signal: abort.signal });
     abort.abort();
     await expect(running).rejects.toThrow('did not answer in time');
-    await close();
+    await made.close();
   });
 
   it('leaves no process behind', async () => {

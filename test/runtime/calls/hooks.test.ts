@@ -95,7 +95,7 @@ describe('hooks before a call', () => {
     const seen: HookedCall[] = [];
     const stage = await stageOf({
       settings: servers({ db: { command: 'srv', trust: true } }),
-      hooks: before((it) => void seen.push(it)),
+      hooks: before((seenCall) => void seen.push(seenCall)),
     });
     const client = { onQuestion: () => undefined, user: 'ada' };
     await made(stage, { id: 1 }, { clientName: 'editor', client });
@@ -183,7 +183,7 @@ describe('hooks before a call', () => {
       hooks: {
         before: [
           { name: 'check', run: run as () => BeforeAnswer },
-          { name: 'later', run: (it) => void later.push(it) as undefined },
+          { name: 'later', run: (seenCall) => void later.push(seenCall) as undefined },
         ],
       },
     });
@@ -360,7 +360,7 @@ describe('hooks after a call', () => {
       settings,
       hooks: {
         ...before(() => ({ arguments: { id: 2 } })),
-        ...after((it) => void seen.push([it.arguments, it.result])),
+        ...after((seenCall) => void seen.push([seenCall.arguments, seenCall.result])),
       },
     });
     await answered(stage);
