@@ -31,13 +31,14 @@ export function showsResource(view: View, server: string, uri: string): boolean 
   if (!showsServer(view, server)) return false;
   const { include, exclude = [] } = view.resources ?? {};
   if (include === undefined && exclude.length === 0) return true;
-  const spellings = spellingsOf(uri);
+  const text = decodedFully(uri);
+  if (!isDecoded(text)) return false;
+  const spellings = spellingsOf(uri, text);
   const isIncluded = (spelling: string): boolean =>
     patternsOf(include ?? ['*'], server).some((each) => matchesGlob(each, spelling));
   const isExcluded = (spelling: string): boolean =>
     patternsOf(exclude, server).some((each) => matchesGlob(each.toLowerCase(), spelling));
-  if (spellings === undefined || !spellings.every(isIncluded)) return false;
-  return !looseSpellingsOf(uri).some(isExcluded);
+  return spellings.every(isIncluded) && !looser(spellings).some(isExcluded);
 }
 
 function passes({ include, exclude }: ItemFilter = {}, server: string, item: string): boolean {
@@ -62,39 +63,42 @@ function patternsOf(patterns: readonly ItemPattern[], server: string): readonly 
   const known = spelt.get(patterns) ?? new Map<string, readonly string[]>();
   spelt.set(patterns, known);
   const made =
-    known.get(server) ?? textsFor(patterns, server).flatMap((text) => spellingsOf(text) ?? [text]);
+    known.get(server) ??
+    textsFor(patterns, server).flatMap((text) =>
+      isDecoded(decodedFully(text)) ? spellingsOf(text) : [text],
+    );
   known.set(server, made);
   return made;
 }
 
-// More rounds of percent-encoding than any program uses.
-const mostRounds = 5;
+// As many rounds of percent-encoding as an address may have; no program uses more than a few.
+const mostRounds = 4;
+const encodedRuns = /(?:%[\da-f]{2})+/giu;
 
 /**
  * Returns an address as it is written, decoded, and normalised: decoded completely, without dot segments and
- * empty ones. Undefined if it is encoded too many times over to be read.
+ * empty ones.
  */
-function spellingsOf(uri: string): readonly string[] | undefined {
-  const text = decodedFully(uri);
-  if (text === undefined) return undefined;
+function spellingsOf(uri: string, text = decodedFully(uri)): readonly string[] {
   return [...new Set([uri, text, ...normalised(uri), ...normalised(text)])];
 }
 
-/** Returns the spellings of an address and of its part before the query, in lower case. */
-function looseSpellingsOf(uri: string): readonly string[] {
-  const whole = spellingsOf(uri) ?? [uri];
-  const parts = whole.flatMap((each) => spellingsOf(each.replace(/[?#].*/su, '')) ?? []);
-  return [...new Set([...whole, ...parts].map((each) => each.toLowerCase()))];
+/** Adds the spellings of the part before the query, and returns all in lower case. */
+function looser(spellings: readonly string[]): readonly string[] {
+  const parts = spellings.flatMap((each) => spellingsOf(each.replace(/[?#].*/su, '')));
+  return [...new Set([...spellings, ...parts].map((each) => each.toLowerCase()))];
 }
 
-function decodedFully(uri: string): string | undefined {
+/** Decodes all rounds of encoding that an address may have. */
+function decodedFully(uri: string): string {
   let text = uri;
-  for (let round = 0; round < mostRounds; round += 1) {
-    const next = text.replaceAll(/(?:%[\da-f]{2})+/giu, decoded);
-    if (next === text) return text.normalize();
-    text = next;
-  }
-  return undefined;
+  for (let round = 0; round < mostRounds; round += 1) text = text.replaceAll(encodedRuns, decoded);
+  return text.normalize();
+}
+
+/** Whether nothing is left to decode. */
+function isDecoded(text: string): boolean {
+  return text.replaceAll(encodedRuns, decoded) === text;
 }
 
 /** Decodes a run of encoded bytes, or what is ASCII in it if it is no UTF-8. */
