@@ -23,7 +23,7 @@ interface EndPorts extends Pick<SharedPorts, 'parts' | 'book' | 'problems' | 'li
   readonly records: ServerRecords;
   readonly progress: TroupeProgress;
   readonly budget: BudgetWatch;
-  readonly calls: Pick<CallDispatcher, 'close' | 'settled'>;
+  readonly calls: Pick<CallDispatcher, 'close' | 'noteSettings' | 'settled'>;
   readonly questions: Pick<Questions, 'close'>;
   readonly approvals: Pick<Approvals, 'follow' | 'close'>;
   readonly catalogs: Pick<Catalogs, 'close'>;
@@ -116,7 +116,10 @@ export class TroupeEnd {
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') this.begin();
         const { context } = snapshot;
-        if (context.settings !== null) problems.setOfSettings(context.settings.problems);
+        if (context.settings !== null) {
+          problems.setOfSettings(context.settings.problems);
+          this.#services.calls.noteSettings(context.settings);
+        }
         this.#services.budget.update(context);
         progress.checkReady();
       },

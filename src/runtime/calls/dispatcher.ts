@@ -9,7 +9,7 @@
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
 import type { SessionRequest } from '../../domain/session.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
+import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
@@ -92,6 +92,11 @@ export class CallDispatcher {
   /** Returns the number of requests sent to a server. */
   countOf(server: string): number {
     return this.#sender.running.countOf(server);
+  }
+
+  /** Called with the settings of each pass. */
+  noteSettings(settings: Settings): void {
+    this.#ledger.noteSettings(settings);
   }
 
   /** Returns the servers whose calls may move to the background. */

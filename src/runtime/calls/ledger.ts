@@ -1,6 +1,5 @@
 /** Records calls in the ledger, if the settings ask for it. A call never waits for its record. */
 
-import { realFolder } from '../../../actors/files/file-system.ts';
 import type { Ledger } from '../../../actors/stores/ledger.ts';
 import type { CallRecord } from '../../domain/call-record.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -9,7 +8,7 @@ import { writeJson } from '../../domain/data/exact-json.ts';
 import { isRecord } from '../../domain/data/is-record.ts';
 import { printableLine } from '../../domain/data/printable.ts';
 import { asksForInput } from '../../domain/question.ts';
-import type { LedgerSettings } from '../../domain/settings.ts';
+import type { LedgerSettings, Settings } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { digestOf } from '../../policies/fingerprint.ts';
 import { methods } from '../../protocol/methods.ts';
@@ -28,34 +27,42 @@ export interface CallLedgerPorts {
   readonly keepLedger?: ReplaceableParts['keepLedger'];
 }
 
+const noFolder = {
+  file: 'settings',
+  key: 'mcp.ledger',
+  message: 'calls are not recorded without a state folder; set stateDir, or remove it',
+} as const;
 // Longer than the names of servers and tools usually are.
 const nameLength = 256;
 
 export class CallLedger {
   readonly #ports: CallLedgerPorts;
-  readonly #project: string;
   readonly #ledger: Ledger | undefined;
+  /** The settings that were noted last; only kept without a state folder. */
+  #noted: Settings | undefined;
 
   constructor(ports: CallLedgerPorts) {
     this.#ports = ports;
-    this.#project = realFolder(ports.projectRoot);
     this.#ledger = ports.keepLedger?.((list) => ports.problems.set('ledger', list));
   }
 
   /** Begins the record of a call. Returns undefined if it is not recorded. */
   begin(operation: Operation<unknown>, caller: Caller): RecordedCall | undefined {
-    const { book, clock, problems } = this.#ports;
+    const { book, clock, projectRoot: project } = this.#ports;
     const settings = book.settings?.ledger;
-    if (settings === undefined) return undefined;
-    const project = this.#project;
     const ledger = this.#ledger;
-    if (ledger === undefined) {
-      const message = 'calls are not recorded without a state folder; set stateDir, or remove it';
-      problems.set('ledger', [{ file: 'settings', key: 'mcp.ledger', message }]);
-      return undefined;
-    }
+    if (settings === undefined || ledger === undefined) return undefined;
     const write = (record: CallRecord): void => ledger.append(writeJson(record), settings);
     return new RecordedCall({ clock, project, caller, operation, settings, write });
+  }
+
+  /** Reports whether the calls that these settings want recorded cannot be. */
+  noteSettings(settings: Settings): void {
+    if (this.#ledger !== undefined || settings === this.#noted) return;
+    const wasWanted = this.#noted?.ledger !== undefined;
+    this.#noted = settings;
+    const isWanted = settings.ledger !== undefined;
+    if (isWanted !== wasWanted) this.#ports.problems.set('ledger', isWanted ? [noFolder] : []);
   }
 
   /** Resolves after the last write. */

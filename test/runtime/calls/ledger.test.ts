@@ -192,4 +192,17 @@ describe('the ledger of a troupe', () => {
       { key: 'mcp.ledger', message: expect.stringContaining('set stateDir') },
     ]);
   });
+
+  it('is reported missing once, and no longer once it is not wanted', async () => {
+    const stage = await stageOf({ settings: servers({ db: 'srv' }, { ledger: true }) });
+    let reports = 0;
+    stage.troupe.on('settings.invalid', () => {
+      reports += 1;
+    });
+    for (let calls = 0; calls < 3; calls += 1) call(stage, 'db');
+    await stage.settle();
+    expect([reports, stage.troupe.snapshot().troupe.problems.length]).toEqual([0, 1]);
+    await stage.apply(servers({ db: 'srv' }));
+    expect(stage.troupe.snapshot().troupe.problems).toEqual([]);
+  });
 });
