@@ -52,7 +52,7 @@ export interface Released {
 }
 
 export type LeaseEvent =
-  /** The server accepted the handshake. */
+  /** The server answered a request. */
   | { readonly type: 'connection.opened' }
   /** The process ended. */
   | { readonly type: 'connection.lost' }

@@ -32,7 +32,7 @@ export interface ListedResourceTemplate extends ListedExtras {
   readonly description?: string;
   /** Media type that all its resources share. */
   readonly mimeType?: string;
-  /** For whom they are, and how important. */
+  /** Who they are meant for, and how important they are. */
   readonly annotations?: Readonly<Record<string, unknown>>;
 }
 

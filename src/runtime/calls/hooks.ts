@@ -176,7 +176,7 @@ export class HookRunner {
     options.signal?.removeEventListener('abort', end);
     this.#running.delete(ending);
     const hasEnded = signal.aborted;
-    // The hook is told that nothing waits for it any more.
+    // Nothing waits for the hook any more.
     end();
     if (hasEnded) throw this.#ended(hook, when, hooked);
     if (answer === undefined)

@@ -92,7 +92,6 @@ export class Clients {
   async close(): Promise<void> {
     const { client } = this.#ports;
     await this.stop();
-    this.leases.leave();
     if (client === undefined) await this.#pool.close();
     client?.onEnded();
   }

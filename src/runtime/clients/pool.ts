@@ -43,8 +43,6 @@ export interface ClientLeases {
   readonly sharedWith: (server: string) => readonly string[];
   /** Keeps the processes for a while that the client releases from now on. */
   readonly beginEnd: () => void;
-  /** Called once the client has released all its processes. */
-  readonly leave: () => void;
 }
 
 /** What a client has from the troupe that it belongs to. */
@@ -78,7 +76,6 @@ export class ServerPool {
   readonly #clock: Clock;
   readonly #processes: Pick<ProcessKeeper, 'expect'> | undefined;
   readonly #entries = new Set<Entry>();
-  readonly #clients = new Set<PoolClient>();
   /** The processes that are being ended. */
   readonly #closing = new Set<Promise<void>>();
   readonly #leaving = new WeakSet<PoolClient>();
@@ -90,9 +87,7 @@ export class ServerPool {
     this.#processes = processes;
   }
 
-  /** Adds a client. */
   leasesOf(client: PoolClient): ClientLeases {
-    this.#clients.add(client);
     return {
       lease: (wanted) => this.#lease(client, wanted),
       renew: (server) => {
@@ -105,7 +100,6 @@ export class ServerPool {
             .map((other) => other.client.name),
         ),
       beginEnd: () => this.#leaving.add(client),
-      leave: () => this.#clients.delete(client),
     };
   }
 
