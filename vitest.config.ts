@@ -119,7 +119,13 @@ export default defineConfig(({ mode }) => ({
         extends: true as const,
         // Vitest reads this file again for each project, otherwise with mode `test` and so without aliases.
         mode,
-        test: { name, include, exclude, isolate: name === 'apart', env: { MODE: mode } },
+        test: {
+          name,
+          include,
+          exclude,
+          isolate: name === 'apart', // A troupe in the background outlives the test that started it; the tests of it unset this.
+          env: { MODE: mode, MCP_TROUPE_NO_BACKGROUND: '1' },
+        },
       }),
     ),
     globalSetup: here('test/support/compiled-folder.ts'),

@@ -120,12 +120,15 @@ export function httpListener(
   return new Listener(createHttpServer({ ...bounds, ...options }, onRequest), connections);
 }
 
-/** A server for any other protocol, over TCP or a socket in the file system. */
+/**
+ * A server for any other protocol, over TCP or a socket in the file system. A client that has sent all it
+ * has to send may still read: `onConnection` ends the connection.
+ */
 export function socketListener(
   connections: ConnectionLimits,
   onConnection: (socket: Socket) => void,
 ): Listener {
-  const listener = new Listener(createSocketServer(), connections);
+  const listener = new Listener(createSocketServer({ allowHalfOpen: true }), connections);
   listener.server.on('connection', onConnection);
   return listener;
 }

@@ -68,6 +68,11 @@ export class Outbox {
     stream.once('close', () => this.#readers.delete(stream));
   }
 
+  /** Bounds a stream no longer. */
+  release(stream: Writable): void {
+    this.#readers.delete(stream);
+  }
+
   /** Whether notifications to this reader are being dropped. */
   lags(stream: Writable): boolean {
     return stream.writableLength > this.#limits.noteBytes;

@@ -1,6 +1,7 @@
 /** All charts and their pictures: one picture for each file with a part of a chart. */
 
 import type { AnyStateMachine } from 'xstate';
+import { attachmentMachine } from '../../machines/attachment.ts';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { leaseMachine } from '../../machines/lease.ts';
 import { permissionMachine } from '../../machines/permission.ts';
@@ -66,6 +67,12 @@ export const charts: readonly ListedChart[] = [
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
   listed(retentionMachine, ['retention', 'What is kept for its user', 'retention', 'retention']),
   listed(leaseMachine, ['lease', 'A lease of a process', 'lease', 'lease']),
+  listed(attachmentMachine, [
+    'attachment',
+    'A connection to a shared troupe',
+    'attachment',
+    'attachment',
+  ]),
   listed(throttleMachine, ['throttle', 'A throttle of signals', 'throttle', 'throttle']),
   listed(recordFileMachine, ['recordFile', 'A stored file', 'recordFile', 'record-file']),
 ];

@@ -118,6 +118,13 @@ export const mcpKeys: Readonly<
     meaning:
       "Docker's MCP gateway as a server, `MCP_DOCKER` ([below](#dockers-mcp-gateway)). `auto`: where Docker has one, without a problem where it has none. The last of your own files that has the key counts.",
   },
+  background: {
+    takes: 'true or false',
+    byDefault: always(true),
+    gated: gatedNumbers,
+    meaning:
+      'Whether `serve`, `call` and other commands start a troupe in the background, which they share: [gateway.md](gateway.md#the-troupe-in-the-background). The last of your own files that has the key counts.',
+  },
 }; // prettier-ignore
 
 export function mcpKeyTable(): string {

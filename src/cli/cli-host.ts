@@ -21,6 +21,8 @@ export interface CliHost {
   readonly stdout: TerminalStream;
   readonly stderr: TerminalStream;
   readonly version: string;
+  /** The file that Node runs as this program, to start it again in the background. Default: it is not started. */
+  readonly program?: string;
   /** Default: the system's usual place. */
   readonly managedSettings?: string;
   /** Loads the runtime on demand, so that commands without it start fast. */

@@ -14,6 +14,10 @@ export const commonFlags: readonly FlagDefinition[] = [
   flag('--allow <names>', 'only these servers may connect; "" allows none', parseNames),
   flag('--trust', 'trust the files in the project folder; does not approve servers'),
   flag('--bare', 'read only --config and managed settings, not those of the user or the project'),
+  flag(
+    '--alone',
+    'use only a troupe of this process: no other one, and start none in the background',
+  ),
   flag('--json', 'print one JSON document, also for an error'),
   flag(
     '--timeout <ms>',

@@ -18,6 +18,7 @@ export interface CommonFlags {
   readonly allow?: readonly string[];
   readonly trust?: true;
   readonly bare?: boolean;
+  readonly alone?: true;
   readonly json?: boolean;
   readonly timeout?: number;
 }
@@ -38,6 +39,8 @@ export interface Launch {
   readonly managedSettings: string;
   /** Whether only `--config` and managed settings are read. */
   readonly bare: boolean;
+  /** Whether no other troupe is used, nor one in the background started. */
+  readonly alone: boolean;
   /** Absent = no bound; empty = nothing may connect. */
   readonly allow?: readonly string[];
   readonly trusted?: true;
@@ -77,6 +80,7 @@ export function launchOf(
     userSettings: path.join(settingsFolder, 'troupe.json'),
     managedSettings,
     bare: flags.bare ?? false,
+    alone: flags.alone === true,
     json: flags.json ?? false,
     ...defined({ allow: flags.allow, trusted: flags.trust, timeoutMs: flags.timeout }),
   };

@@ -35,6 +35,7 @@ import { upCommand } from './commands/up.ts';
 import { commonFlags } from './common-flags.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
+import { backgroundCommand } from './control/start.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
 import { isAdHocWord } from './run/ad-hoc.ts';
 import { serverNames } from './run/used-tool.ts';
@@ -77,6 +78,7 @@ const longestTerm = 30;
 /** Runs a command line and resolves with the exit code. Never rejects. */
 export async function runCli(host: CliHost): Promise<number> {
   if (host.argv[0] === completeCommand) return answerShell(host, host.argv.slice(1));
+  if (host.argv[0] === backgroundCommand) return runBackground(host);
   let exitCode = 0;
   let short: ShortForm | undefined;
   const onExitCode = (code: number): void => {
@@ -94,6 +96,17 @@ export async function runCli(host: CliHost): Promise<number> {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     const isUsage = error instanceof CommanderError;
     return reportError(host, isUsage ? usageErrorOf(error, 'troupe --help') : error);
+  }
+}
+
+/** Runs the troupe that commands share; whatever it prints is in its log. */
+async function runBackground(host: CliHost): Promise<number> {
+  try {
+    const { backgroundDefinition } = await import('./background/background-troupe.ts');
+    const flags = JSON.parse(host.argv[1] ?? '{}') as CommonFlags;
+    return await runCommand(host, backgroundDefinition, [], flags);
+  } catch (error) {
+    return reportError(host, error);
   }
 }
 

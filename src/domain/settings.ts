@@ -237,6 +237,8 @@ export interface Settings {
   readonly hooks?: CommandHooks;
   /** Absent if calls are not recorded. */
   readonly ledger?: LedgerSettings;
+  /** False if no command may start a troupe in the background; otherwise absent. */
+  readonly background?: false;
   /** How many catalogs are stored, including those of live servers. Absent for no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];

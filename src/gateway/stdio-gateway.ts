@@ -26,6 +26,11 @@ interface StdioGatewayOptions {
   readonly stdout: Writable;
   /** Limits of unread output. Default: {@link outboxLimits} */
   readonly limits?: Partial<OutboxLimits>;
+  /**
+   * Begins the ids of our requests, for a host that may still answer those of another gateway. Default: the
+   * SDK's numbers.
+   */
+  readonly idPrefix?: string;
   /** Called when the host left too much unread; pending output to stdout will then never be read. */
   readonly onUnread?: () => void;
 }
@@ -39,7 +44,7 @@ export interface StdioGateway {
 
 export function startStdioGateway(
   gateway: Gateway,
-  { stdin, stdout, limits, onUnread }: StdioGatewayOptions,
+  { stdin, stdout, limits, idPrefix = '', onUnread }: StdioGatewayOptions,
 ): StdioGateway {
   let close = (): void => undefined;
   const closed = new Promise<undefined>((resolve) => {
@@ -52,7 +57,7 @@ export function startStdioGateway(
   );
   const clients = new Set<GatewayClient>();
   const listening = new Listening(gateway);
-  const transport = new ExactTransport(stdin, stdout);
+  const transport = new ExactTransport(stdin, stdout, idPrefix);
   const handle = serveStdio(
     async ({ era }) => {
       const client = new GatewayClient(gateway, await gateway.identity(), era, {
@@ -80,7 +85,7 @@ export function startStdioGateway(
   // Replaces the SDK's `send`, which waits for the host with every message and buffers without limit.
   transport.send = (message) => {
     if (stdout.destroyed) return Promise.reject(new Error('Not connected'));
-    const line = withoutMarks(serializeMessage(message));
+    const line = withoutMarks(serializeMessage(transport.outward(message)));
     if (isNote(message)) outbox.note(stdout, line);
     else outbox.write(stdout, line);
     return Promise.resolve();
@@ -99,21 +104,50 @@ export function startStdioGateway(
 
 /** Reads numbers as they are written; the SDK's transport does not. */
 class ExactTransport extends StdioServerTransport {
+  readonly #idPrefix: string;
   readonly #lines = new LineReader(maxBodyBytes, {
     onLine: (line) => this.#onLine(line),
     onSkipping: () => this.#end(),
     onTooLong: () => this.#end(),
     onSkipped: () => undefined,
   });
+
+  constructor(stdin: Readable, stdout: Writable, idPrefix: string) {
+    super(stdin, stdout);
+    this.#idPrefix = idPrefix;
+  }
+
   override _ondata = (chunk: Buffer): void => this.#lines.push(chunk);
 
   #onLine(line: string): void {
     try {
-      this.onmessage?.(readMessage(line));
+      this.onmessage?.(this.#inward(readMessage(line)));
     } catch (error) {
       // As with the SDK, what is not JSON is noise.
       if (error instanceof Error && !(error instanceof SyntaxError)) this.onerror?.(error);
     }
+  }
+
+  /** Gives our requests ids of our own, also where we withdraw one. */
+  outward(message: JSONRPCMessage): JSONRPCMessage {
+    const prefix = this.#idPrefix;
+    if (prefix === '' || !('method' in message)) return message;
+    if ('id' in message) return { ...message, id: `${prefix}${message.id}` };
+    if (!isOf(message, methods.cancelled.name)) return message;
+    const requestId = `${prefix}${String(message.params['requestId'])}`;
+    return { ...message, params: { ...message.params, requestId } };
+  }
+
+  /** An answer to a request that we did not send keeps its id, which the SDK then does not know. */
+  #inward(message: JSONRPCMessage): JSONRPCMessage {
+    const prefix = this.#idPrefix;
+    const isAnswer = prefix !== '' && !('method' in message) && 'id' in message;
+    if (!isAnswer) return message;
+    const id = String(message.id);
+    return {
+      ...message,
+      id: id.startsWith(prefix) ? Number(id.slice(prefix.length)) : `foreign-${id}`,
+    };
   }
 
   #end(): void {

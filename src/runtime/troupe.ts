@@ -570,22 +570,17 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * @throws TroupeError `INVALID_ARGUMENTS`; `SHUTTING_DOWN`
    */
   openClient(
-    options: Pick<
+    options: Omit<
       TroupeOptions,
-      | 'projectRoot'
-      | 'sources'
-      | 'settings'
-      | 'servers'
-      | 'trusted'
-      | 'allow'
-      | 'roots'
-      | 'env'
-      | 'inputs'
-      | 'onQuestion'
-      | 'questions'
-      | 'permission'
-      | 'askPermission'
-      | 'inspect'
+      | 'plugins'
+      | 'rules'
+      | 'stateDir'
+      | 'telemetry'
+      | 'seed'
+      | 'clock'
+      | 'headers'
+      | 'credentials'
+      | 'hooks'
     > & {
       /** Shown wherever clients are listed, and counted for limits per client. */
       readonly name: string;

@@ -22,6 +22,7 @@ type PlacedKey =
   | Limit['list']
   | 'disabledServers'
   | 'dockerGateway'
+  | 'background'
   | 'hooks'
   | 'projectServers'
   | 'views'

@@ -60,6 +60,8 @@ export interface McpSection {
   /** Whether servers that the project folder declares may connect. */
   readonly projectServers?: boolean;
   readonly dockerGateway?: DockerGatewayWish;
+  /** Whether commands share a troupe in the background. */
+  readonly background?: boolean;
 }
 
 export interface ParsedMcpSection {
@@ -205,6 +207,9 @@ export const mcpFields = {
     error: '"projectServers" must be true or false, without quotes; write false',
   }),
   dockerGateway: z.union([z.boolean(), z.literal('auto')], { error: gatewayError }),
+  background: z.boolean({
+    error: '"background" must be true or false, without quotes; write false',
+  }),
 } as const satisfies Readonly<Record<keyof McpSection, z.ZodType>>;
 
 const fieldSchemas = new Map<string, z.ZodType>(Object.entries(mcpFields));

@@ -122,6 +122,7 @@ export function* mergingSettings(
       ...permissionsOf(layers),
       ...callRulesOf(own),
       ...views,
+      ...(lastOf(own, ({ mcp }) => mcp.background) === false ? { background: false } : {}),
       startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [

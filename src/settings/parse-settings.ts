@@ -283,6 +283,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'hooks',
   'ledger',
   'dockerGateway',
+  'background',
   'commandValues',
   'projectServers',
   'permissions.allow',

@@ -37,7 +37,7 @@ function placeWithEverything(): Place {
 
 function wordsOf(place: Place, ...more: readonly string[]): string[] {
   const folders = ['--project', place.folder, '--state-dir', path.join(place.folder, 'state')];
-  return [...program.words, 'serve', '--config', place.settings, ...folders, ...more];
+  return [...program.words, 'serve', '--alone', '--config', place.settings, ...folders, ...more];
 }
 
 describe.each(['modern', 'legacy', 'legacy, SDK v1'] as const)(

@@ -77,7 +77,7 @@ describe.each(['legacy', 'auto'] as const)('the only client of the gateway (%s)'
   it('is asked beside its other calls and after a cancelled one', limit, async () => {
     const place = placeWith();
     const folders = ['--project', place.folder, '--state-dir', `${place.folder}/state`];
-    const words = [...program.words, 'serve', '--config', place.settings, ...folders];
+    const words = [...program.words, 'serve', '--alone', '--config', place.settings, ...folders];
     const launch = { command: process.execPath, args: words, cwd: root, stderr: 'ignore' as const };
     const { asked, text, client, cancelCall } = await join(
       'Ada',

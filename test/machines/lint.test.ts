@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { attachmentMachine } from '../../machines/attachment.ts';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { leaseMachine } from '../../machines/lease.ts';
 import { permissionMachine } from '../../machines/permission.ts';
@@ -25,6 +26,7 @@ const charts = {
   authorizationMachine,
   permissionMachine,
   questionMachine,
+  attachmentMachine,
   leaseMachine,
   retentionMachine,
   throttleMachine,

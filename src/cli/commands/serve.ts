@@ -2,13 +2,11 @@ import { hostname } from 'node:os';
 import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
 import { defined } from '../../domain/data/defined.ts';
 import { printableLine } from '../../domain/data/printable.ts';
-import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
-import { isOnItsWay } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
 import { realClock } from '../../runtime/real-clock.ts';
-import type { Troupe } from '../../runtime/troupe.ts';
+import { AttachedClients } from '../background/attached-clients.ts';
 import {
   type CliSession,
   type CommandDefinition,
@@ -18,11 +16,12 @@ import {
 } from '../command.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
-import { requireServer, whyNoServers } from '../control/settled-servers.ts';
+import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
-import { rootFolders, troupeOptionsOf, unknownAllowed } from '../launch.ts';
+import { rootFolders, troupeOptionsOf } from '../launch.ts';
+import { drainMs, logStates, longestNote } from '../run/gateway-notes.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import {
   type AccessFlags,
@@ -33,13 +32,6 @@ import {
   refuseMisuse,
 } from '../run/serve-access.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
-import { problemLines, statusLine } from '../show/status-lines.ts';
-
-// Calls in progress get this long to finish; servers then have the rest of the five seconds within
-// which a stop must end.
-const drainMs = 2_000;
-
-const longestNote = 500;
 
 interface ServeFlags extends AccessFlags {
   readonly only?: string;
@@ -68,6 +60,11 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
   ],
   async run(session, _args, flags) {
     refuseMisuse(flags);
+    if (flags.http === undefined && flags.telemetry === undefined) {
+      const { serveThin } = await import('../background/serve-thin.ts');
+      const exitCode = await serveThin(session, flags);
+      if (exitCode !== undefined) return exitCode;
+    }
     const { host, launch, output } = session;
     const { only, telemetry = false } = flags;
     const roots = rootFolders(flags.root, host.cwd);
@@ -100,14 +97,15 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         troupe,
         identityOf({ ...launch, ...defined({ allow: options.allow }) }, host.version),
       );
-      const control = await openControl(session, inspecting.handler);
+      const attached = new AttachedClients(troupe, launch, inspecting.handler);
+      const control = await openControl(session, attached.handler);
       let isOrderly = false;
       let drainedForMs = 0;
       try {
         await troupe.ready();
         if (only !== undefined) requireServer(troupe, only);
         const frontEnd = await openFrontEnd(session, gateway, flags, keys);
-        logStates(session, troupe, only);
+        logStates(note, launch, troupe, only);
         const end = await Promise.race([ended, frontEnd.closed]);
         const drainsSince = performance.now();
         await frontEnd.close(end === undefined ? drainMs : 0);
@@ -116,6 +114,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         return end;
       } finally {
         gateway.close();
+        await attached.close();
         await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
         inspecting.close();
         keys?.close();
@@ -212,26 +211,4 @@ function hostsOf(http: ListenAddress, audience: string | undefined): readonly st
   const isWeb = audience !== undefined && /^https?:/i.test(audience) && URL.canParse(audience);
   const names = [http.host, hostname(), ...(isWeb ? [new URL(audience).hostname] : [])];
   return names.map((name) => name.toLowerCase());
-}
-
-/** Logs the servers' states to stderr, now and as they change. */
-function logStates({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
-  const snapshot = troupe.snapshot();
-  const { servers } = snapshot;
-  for (const line of unknownAllowed(launch, servers)) output.note(line);
-  if (servers.length === 0) output.note(whyNoServers(launch, snapshot));
-  const logged = new Map<string, string>();
-  const log = (status: ServerStatus): void => {
-    if (only !== undefined && status.name !== only) return;
-    const condition = `${status.state} ${status.reason ?? ''}`;
-    // States that last only moments would hide the others.
-    if (logged.get(status.name) === condition || isOnItsWay(status.state)) return;
-    logged.set(status.name, condition);
-    output.note(statusLine(status, Date.now()));
-  };
-  for (const status of servers) log(status);
-  troupe.on('status.changed', ({ status }) => log(status));
-  troupe.on('settings.invalid', ({ problems }) => {
-    for (const line of problemLines(problems)) output.note(line);
-  });
 }

@@ -1,9 +1,10 @@
 import { defined } from '../../domain/data/defined.ts';
 import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../../domain/host/status.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { type CommandDefinition, flag } from '../command.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/control-client.ts';
-import { withRunning } from '../control/running-troupe.ts';
+import { findRunning, type RunningTroupe, withRunning } from '../control/running-troupe.ts';
+import { runningOrStarted } from '../run/with-troupe.ts';
 import { sinceText } from '../show/durations.ts';
 import type { Output } from '../show/output.ts';
 import {
@@ -46,7 +47,7 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
     if (watch && launch.json) {
       throw usageError('--watch prints many statuses and --json only one; use one of them');
     }
-    return withRunning(launch, async (client) => {
+    const use = async (client: ControlClient): Promise<number> => {
       const snapshot = await client.request('status', defined({ server }));
       const isShown = (status: ServerStatus): boolean =>
         server === undefined ? !problems || needsAttention(status) : status.name === server;
@@ -67,9 +68,15 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
           ),
         );
       return 0;
-    });
+    };
+    return withRunning(launch, use, () => statusSource(session));
   },
 };
+
+/** With `--alone`, only a troupe that runs already has a status. */
+function statusSource(session: CliSession): Promise<RunningTroupe | undefined> {
+  return session.launch.alone ? findRunning(session.launch) : runningOrStarted(session);
+}
 
 const noUsage: readonly ServerUsage[] = [];
 

@@ -7,6 +7,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { isAtTerminal } from '../ask/confirm.ts';
 import { createInputPrompt } from '../ask/input.ts';
+import { AttachedClients } from '../background/attached-clients.ts';
 import type { StopSignal } from '../cli-host.ts';
 import {
   type CliSession,
@@ -88,6 +89,9 @@ export const upCommand: CommandDefinition<UpFlags> = {
       const { offerSettings } = await import('../import/init.ts');
       await offerSettings(session);
     }
+    const { joinBackground } = await import('../background/join.ts');
+    const joined = await joinBackground(session, flags);
+    if (joined !== undefined) return joined;
     const inspect = await inspectOf(session, flags);
     const createTroupe = await host.loadRuntime();
     // Loaded late: it needs Zod, which no other command should wait for.
@@ -103,6 +107,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
     });
     let view: TroupeView | undefined;
     let inspecting: InspectHere | undefined;
+    let attached: AttachedClients | undefined;
     return untilStopped(
       host,
       async (ended, request) => {
@@ -120,7 +125,8 @@ export const upCommand: CommandDefinition<UpFlags> = {
             telemetry: flags.telemetry ?? false,
           });
           inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
-          answer = inspecting.handler;
+          attached = new AttachedClients(troupe, launch, inspecting.handler);
+          answer = attached.handler;
           if (flags.inspect !== undefined) await showInspector(session, inspecting, troupe);
           const screen = createTroupeView(session, {
             snapshot: () => troupe.snapshot(),
@@ -136,6 +142,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
           // The table would push the lines about the stop out of the window.
           screen.end();
           showStop(troupe, screen, request.received());
+          await attached.close();
           await stopOrderly(troupe, request, { force: end !== undefined });
           screen.say('stopped');
           return end;

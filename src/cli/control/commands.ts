@@ -14,7 +14,7 @@ import { waitOnce } from '../../runtime/wait-once.ts';
 import { listPrompts, listResources, listTools } from './offers.ts';
 import type { ControlEvent, ControlResults, Identity } from './protocol.ts';
 import { settleTimeoutMs } from './protocol.ts';
-import type { ControlArgs, ControlCommand } from './schemas.ts';
+import type { ControlArgs, ControlCommand, ProcessCommand } from './schemas.ts';
 import type { ControlContext, ControlHandler } from './server.ts';
 import { requireServer, unusableError, waitUntilSettled } from './settled-servers.ts';
 
@@ -22,7 +22,7 @@ import { requireServer, unusableError, waitUntilSettled } from './settled-server
 // current state.
 const decisionTimeoutMs = 2_000;
 
-type TroupeCommand = Exclude<ControlCommand, 'inspect'>;
+type TroupeCommand = Exclude<ControlCommand, 'inspect' | ProcessCommand>;
 
 type Commands = {
   readonly [Command in TroupeCommand]: (

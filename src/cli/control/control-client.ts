@@ -38,11 +38,17 @@ const notAnswering = 'the running troupe does not answer; stop it and run troupe
 
 /** Connects; resolves with undefined when no troupe listens there. */
 export async function connectControl(socketPath: string): Promise<ControlClient | undefined> {
+  const socket = await connectSocket(socketPath);
+  return socket === undefined ? undefined : new ControlClient(socket);
+}
+
+/** As {@link connectControl}, for what reads the connection itself. */
+export async function connectSocket(socketPath: string): Promise<Socket | undefined> {
   refuseForeignFolder(path.dirname(socketPath));
   const socket = connect(socketPath);
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(connectTimeoutMs) });
-    return new ControlClient(socket);
+    return socket;
   } catch (error) {
     socket.destroy();
     const { name, code = '' } = error as NodeJS.ErrnoException;
@@ -57,7 +63,8 @@ export async function connectControl(socketPath: string): Promise<ControlClient 
 
 export class ControlClient {
   readonly #socket: Socket;
-  readonly #closed: Promise<unknown>;
+  /** Resolves once the connection is closed. */
+  readonly closed: Promise<unknown>;
   /** Called with the answer to a request, or with null when the connection closes. */
   readonly #waiting = new Map<unknown, (answer: Message | null) => void>();
   #lastId = 0;
@@ -73,7 +80,7 @@ export class ControlClient {
     );
     // `close` always follows and reports it.
     socket.on('error', () => undefined);
-    this.#closed = new Promise((resolve) => void socket.on('close', resolve));
+    this.closed = new Promise((resolve) => void socket.on('close', resolve));
     socket.on('close', () => {
       for (const settle of this.#waiting.values()) settle(null);
     });
@@ -118,7 +125,7 @@ export class ControlClient {
   ): Promise<void> {
     this.#onEvent = onEvent;
     await this.request('events', types === undefined ? {} : { types: [...types] });
-    await this.#closed;
+    await this.closed;
   }
 
   /** Stops reading until the returned function is called. */
@@ -139,7 +146,7 @@ export class ControlClient {
   }
 }
 
-function errorFrom(error: unknown, command: ControlCommand): TroupeError {
+export function errorFrom(error: unknown, command: ControlCommand): TroupeError {
   if (isErrorDocument(error)) return new TroupeError(error.code, error.message, error);
   return new TroupeError(
     'INTERNAL',

@@ -6,17 +6,18 @@ import { parsedJson } from '../../domain/data/parsed-json.ts';
 /**
  * Reports each document, and undefined for a line that is not JSON; ignores empty lines. The first line
  * longer than `maxBytes` calls `onTooLong`; everything after it is ignored.
+ * @returns how to stop reading
  */
 export function readJsonLines(
   socket: Socket,
   maxBytes: number,
   onDocument: (document: unknown) => void,
   onTooLong: () => void,
-): void {
+): () => void {
   let parts: Buffer[] = [];
   let bytes = 0;
   let overflowed = false;
-  socket.on('data', (chunk: Buffer) => {
+  const onData = (chunk: Buffer): void => {
     let start = 0;
     while (!overflowed && start < chunk.length) {
       const end = chunk.indexOf('\n', start);
@@ -36,5 +37,7 @@ export function readJsonLines(
       start = end + 1;
       if (line !== '') onDocument(parsedJson(line));
     }
-  });
+  };
+  socket.on('data', onData);
+  return () => void socket.off('data', onData);
 }

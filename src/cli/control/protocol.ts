@@ -58,6 +58,8 @@ export interface Identity {
   readonly allow: readonly string[] | null;
   /** Whether `--bare` was given; older versions omit it. */
   readonly bare?: boolean;
+  /** Whether it runs in the background: it was started by a command that needed it, and ends by itself. */
+  readonly background?: true;
 }
 
 export interface DecisionReport {
@@ -103,8 +105,27 @@ export interface ControlResults {
   accounts: { readonly accounts: readonly Account[] };
   reload: { readonly troupe: TroupeStatus };
   /** A link that works in one browser, and on request a file that redirects to it. */
+  /** After this answer, the connection carries MCP, one message per line, and {@link relayNote}s from the troupe. */
+  attach: { readonly pid: number };
+  /** Whether the troupe ends, because nothing else uses it. */
+  retire: { readonly ends: boolean };
   inspect: { readonly url: string; readonly file?: string };
   events: { readonly types: readonly TroupeEventName[] };
+}
+
+// No message of MCP begins like this.
+const noteStart = '{"note":';
+
+/** The line that brings an attached client a note for its log, between the messages of MCP. */
+export function relayNote(note: string): string {
+  return `${noteStart}${JSON.stringify(note)}}\n`;
+}
+
+/** The note that such a line brings; undefined for a message of MCP. */
+export function noteIn(line: string): string | undefined {
+  return line.startsWith(noteStart)
+    ? String(JSON.parse(line.slice(noteStart.length, -1)))
+    : undefined;
 }
 
 /** An event of the troupe, or a note that some were dropped. */

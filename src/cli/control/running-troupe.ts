@@ -61,13 +61,15 @@ export async function launchToRead(launch: Launch): Promise<Launch> {
 
 /**
  * Connects to the running troupe, runs `use` and disconnects.
+ * @param find - may start one
  * @throws TroupeError `NOT_RUNNING`, or `USAGE` when it was launched with other flags
  */
 export async function withRunning<Result>(
   launch: Launch,
   use: (client: ControlClient) => Promise<Result>,
+  find: (launch: Launch) => Promise<RunningTroupe | undefined> = findRunning,
 ): Promise<Result> {
-  const running = await findRunning(launch);
+  const running = await find(launch);
   if (running === undefined) {
     throw new TroupeError(
       'NOT_RUNNING',

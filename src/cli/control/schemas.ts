@@ -74,12 +74,26 @@ export const controlArgs = {
   ]),
   accounts: nothing,
   reload: nothing,
+  /** Begins a session of MCP with the troupe's servers, with the settings and the environment of the caller. */
+  attach: z.object({
+    name,
+    config: z.array(z.string()),
+    bare: z.boolean(),
+    allow: z.array(name).nullable(),
+    trusted: z.boolean().optional(),
+    roots: z.array(z.string()).optional(),
+    only: name.optional(),
+    env: z.record(z.string(), z.string()),
+  }),
+  retire: nothing,
   /** `open`: also write a file that redirects a browser to the link. */
   inspect: z.object({ open: z.boolean().optional() }),
   events: z.object({ types: z.array(name).max(20).optional() }),
 } as const;
 
 export type ControlCommand = keyof typeof controlArgs;
+/** The commands about the process of a troupe, rather than about its servers. */
+export type ProcessCommand = 'attach' | 'retire';
 export type ControlArgs = { [Command in ControlCommand]: z.infer<(typeof controlArgs)[Command]> };
 
 export const controlRequest = z.object({

@@ -36,6 +36,11 @@ export interface ControlContext {
   readonly signal: AbortSignal;
   /** Sends an event under the id of this request. */
   readonly emit: (event: ControlEvent) => void;
+  /**
+   * Hands the connection over after the answer: nothing but what `use` writes is sent on it, and nothing
+   * else reads it. Absent where the command did not come over a connection.
+   */
+  readonly handOver?: (use: (socket: Socket) => void) => void;
   /** Asks the user about a call; only where the troupe runs in the command's own process. */
   readonly askPermission?: AskPermission | undefined;
 }
@@ -71,14 +76,25 @@ const usualLimits: OutboxLimits = {
 export async function openControlServer(
   socketPath: string,
   handler: ControlHandler,
-  limits: Partial<OutboxLimits> = {},
+  {
+    limits = {},
+    onCount = () => undefined,
+  }: {
+    readonly limits?: Partial<OutboxLimits>;
+    /** Called with the number of connections whenever it changes. */
+    readonly onCount?: (connections: number) => void;
+  } = {},
 ): Promise<ControlServer> {
   makePrivateFolder(path.dirname(socketPath));
   await removeStaleSocket(socketPath);
   // Only a request distinguishes a client from a connection that was left open.
   const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClients });
   const outbox = new Outbox({ ...usualLimits, ...limits });
+  let count = 0;
+  const counted = (change: 1 | -1): void => onCount((count += change));
   const listener = socketListener(connections, (socket) => {
+    counted(1);
+    socket.on('close', () => counted(-1));
     outbox.add(socket);
     serveClient(socket, handler, connections, outbox);
   });
@@ -106,6 +122,7 @@ function serveClient(
   const gone = new AbortController();
   let inFlight = 0;
   let dropped = 0;
+  let isHandedOver = false;
 
   const send = (answer: ControlAnswer): void => outbox.write(socket, lineOf(answer));
   const refuse = (id: ControlId, code: CallerCode, message: string): void => {
@@ -135,12 +152,26 @@ function serveClient(
     }
     inFlight += 1;
     try {
-      const context = { signal: gone.signal, emit: (event: ControlEvent) => emit(id, event) };
+      let takeOver: ((socket: Socket) => void) | undefined;
+      const context: ControlContext = {
+        signal: gone.signal,
+        emit: (event) => emit(id, event),
+        handOver: (use) => {
+          takeOver = use;
+        },
+      };
       const checked = checkedCommand(command, args);
       graftNumbers(checked.args, args);
       send({ id, result: await handler(checked.command, checked.args, context) });
-      // A client that follows events is never idle.
-      if (checked.command !== 'events') end();
+      if (takeOver !== undefined) {
+        isHandedOver = true;
+        stopReading();
+        outbox.release(socket);
+        takeOver(socket);
+      } else if (checked.command !== 'events') {
+        // A client that follows events is never idle.
+        end();
+      }
     } catch (error) {
       send({ id, error: errorDocumentOf(error) });
       end();
@@ -149,7 +180,7 @@ function serveClient(
     }
   };
 
-  readJsonLines(
+  const stopReading = readJsonLines(
     socket,
     maxRequestBytes,
     (document) => void answer(document),
@@ -160,6 +191,9 @@ function serveClient(
   );
   // `close` always follows.
   socket.on('error', () => undefined);
+  socket.on('end', () => {
+    if (!isHandedOver) socket.end();
+  });
   socket.on('close', () => gone.abort());
 }
 

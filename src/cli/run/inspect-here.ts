@@ -15,7 +15,7 @@ import { wideTokenNote } from '../../policies/text/wide-token.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { controlHandler } from '../control/commands.ts';
 import type { Identity } from '../control/protocol.ts';
-import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
+import type { ControlArgs, ControlCommand, ProcessCommand } from '../control/schemas.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { writeAddressFile } from './address-file.ts';
 
@@ -24,6 +24,9 @@ import { writeAddressFile } from './address-file.ts';
  * shows it: at most 2 MB, some minutes of a busy troupe.
  */
 export const recordedAlways = { maxBytes: 2_000_000 } as const;
+
+/** Runs all commands that do not concern the process of the troupe. */
+export type HereHandler = ControlHandler<Exclude<ControlCommand, ProcessCommand>>;
 
 export type InspectHere = ReturnType<typeof inspectHere>;
 
@@ -42,7 +45,7 @@ export function inspectHere(troupe: Troupe, identity: Identity, port = 0) {
   };
   // All calls are the same user's, who answers at any terminal or on the page.
   const runCommand = controlHandler(troupe, identity, { onQuestion: () => undefined });
-  const handler: ControlHandler = async (command, args, context) => {
+  const handler: HereHandler = async (command, args, context) => {
     if (command !== 'inspect') return runCommand(command, args, context);
     const { open = false } = args as ControlArgs['inspect'];
     const inspector = await running();
@@ -67,7 +70,7 @@ export function inspectHere(troupe: Troupe, identity: Identity, port = 0) {
 
 async function start(
   troupe: Troupe,
-  handler: ControlHandler,
+  handler: HereHandler,
   title: string,
   port: number,
 ): Promise<InspectorServer> {
@@ -135,7 +138,7 @@ const sendable: ReadonlySet<unknown> = new Set<HostEvent['type']>([
 ]);
 
 async function run(
-  handler: ControlHandler,
+  handler: HereHandler,
   name: string,
   args: unknown,
   signal: AbortSignal,
@@ -147,7 +150,8 @@ async function run(
   // Loaded late: it needs Zod.
   const { checkedCommand } = await import('../control/schemas.ts');
   const checked = checkedCommand(name, args);
-  return handler(checked.command, checked.args, { signal, emit: () => undefined });
+  const allowed = checked.command as Parameters<HereHandler>[0];
+  return handler(allowed, checked.args, { signal, emit: () => undefined });
 }
 
 function serverIn(args: unknown): string {

@@ -30,7 +30,7 @@ function workingFolder(): string {
 /** Runs `troupe` with these arguments, and ends the process. */
 export async function runInThisProcess(
   argv: readonly string[],
-  more: Pick<CliHost, 'onRemark'> = {},
+  more: Pick<CliHost, 'onRemark' | 'program'> = {},
 ): Promise<never> {
   const closed = new Set<() => void>();
   let wasStopped = false;

@@ -1,9 +1,9 @@
 /** Runs a command with the running troupe, or with one that lives only as long as the command. */
 
-import type { TroupeError } from '../../domain/troupe-error.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/control-client.ts';
-import { findRunning, withoutRunning } from '../control/running-troupe.ts';
+import { findRunning, type RunningTroupe, withoutRunning } from '../control/running-troupe.ts';
 import { settingsInUse, troupeOptionsOf } from '../launch.ts';
 import { type AdHocServer, adHocError } from './ad-hoc.ts';
 import type { OneOff, UsedTroupe, UseTroupe } from './used-troupe.ts';
@@ -25,7 +25,7 @@ export async function withTroupe(
     const { name, options } = server;
     return runOnce(session, { server: name, options }, (error) => adHocError(server, error), use);
   }
-  const running = await findRunning(session.launch);
+  const running = await runningOrStarted(session);
   const explained = (error: TroupeError): TroupeError =>
     withoutRunning(session.launch, running, error);
   try {
@@ -46,6 +46,22 @@ export async function withTroupe(
   } finally {
     running?.client.close();
   }
+}
+
+/** Finds the running troupe, or starts one, unless the command's flags ask for other servers than its. */
+export async function runningOrStarted(session: CliSession): Promise<RunningTroupe | undefined> {
+  const { alone, configFiles, allow, bare } = session.launch;
+  if (alone) return undefined;
+  const running = await findRunning(session.launch);
+  const isPlain = configFiles.length === 0 && allow === undefined && !bare;
+  if (running !== undefined || !isPlain) return running;
+  // Loaded late: most commands find a running troupe.
+  const { findOrStart } = await import('../control/start.ts');
+  return findOrStart(session).catch((error: unknown) => {
+    if (!(error instanceof TroupeError)) throw error;
+    session.output.note(`running alone: ${error.message}`);
+    return undefined;
+  });
 }
 
 /** The only servers that may start; undefined = all. */

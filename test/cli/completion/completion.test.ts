@@ -77,7 +77,7 @@ describe('a completion', () => {
     [['tools', '--w'], []],
     [
       ['call', 'db', 'echo', '--a'],
-      ['--allow', '--args'],
+      ['--allow', '--alone', '--args'],
     ],
     [['--v'], ['--version']],
     [['up', '--v'], []],

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectControl } from '../../../src/cli/control/control-client.ts';
 import type { ControlEvent, Identity } from '../../../src/cli/control/protocol.ts';
-import { openControlServer } from '../../../src/cli/control/server.ts';
+import { type ControlHandler, openControlServer } from '../../../src/cli/control/server.ts';
 import { controlSocketPath } from '../../../src/cli/control/socket-path.ts';
 import { inspectHere } from '../../../src/cli/run/inspect-here.ts';
 import type { CallOptions } from '../../../src/runtime/troupe.ts';
@@ -31,7 +31,7 @@ const identity: Identity = {
   allow: null,
 };
 
-const handlerOf = (troupe: StandIn) => inspectHere(troupe, identity).handler;
+const handlerOf = (troupe: StandIn) => inspectHere(troupe, identity).handler as ControlHandler;
 
 async function serve(parts: StandInParts = {}) {
   const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
@@ -255,7 +255,7 @@ describe('the control socket', () => {
     const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
     const answer = 'x'.repeat(1_000_000);
     const limits = { unsentBytes: 4_000_000, unsentTotalBytes: 8_000_000 };
-    const server = await openControlServer(socketPath, () => Promise.resolve(answer), limits);
+    const server = await openControlServer(socketPath, () => Promise.resolve(answer), { limits });
     onTestFinished(() => server.close());
     const unread: Socket = connect(socketPath);
     await once(unread, 'connect');

@@ -88,7 +88,7 @@ export const hostEndRows: Rows = {
     inject: 'stdin of troupe serve closes, with a server that ignores SIGTERM',
     expect: { exitCode: 0, left: 0, endMs: { atMost: 5_500 } },
     async run(stage) {
-      const up = await threeServers(stage, [], ['serve']);
+      const up = await threeServers(stage, [], ['serve', '--alone']);
       const from = performance.now();
       up.child.stdin?.end();
       return endOf(stage, up, from);
