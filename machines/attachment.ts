@@ -64,7 +64,7 @@ const attachmentSetup = setup({
   },
   delays: {
     /** The wait before the next attempt. */
-    wait: ({ context }) => attachWaitsMs[context.losses - 1] ?? 0,
+    wait: ({ context }) => Number(attachWaitsMs[context.losses - 1]),
     /** How long a connection lasts that shows that the troupe works. */
     proven: provenMs,
   },
