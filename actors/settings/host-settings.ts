@@ -141,5 +141,6 @@ export function keepGood(
     ...problem,
     message: `${problem.message} (${consequence})`,
   }));
-  return document === undefined ? { problems } : { document, problems };
+  if (document === undefined) return { problems };
+  return { ...before?.parsed, document, problems };
 }

@@ -137,7 +137,8 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     const brought = ofPlugins.map(({ plugin, parsed }) => ofPlugin(plugin, parsed));
     const present = await files.read(now);
     const sources = present.map(({ parsed }) => parsed);
-    for (const parsed of [...brought, await overlay.parsed()]) {
+    const own = await overlay.parsed();
+    for (const parsed of [...brought, own && inPlaceOf({ file: '', scope: 'api' }, own)]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }
     let finding: ReturnType<DockerGateway['finding']> | undefined;
@@ -235,7 +236,7 @@ function createFileReader(ports: SettingsReaderPorts) {
   async function readOne(ref: SettingsFileRef, now: number): Promise<Remembered> {
     const before = memory.get(ref);
     const reading = await readFileOf(ref, before, entriesOf(ref), ports);
-    if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
+    if ('parsed' in reading) return { ...reading, parsed: inPlaceOf(ref, reading.parsed) };
     if (before?.parsed.document === undefined) return { parsed: absent(ref) };
     const missingSince = before.missingSince ?? now;
     if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };
@@ -371,13 +372,19 @@ export async function readSettings(ports: SettingsReaderPorts): Promise<Settings
   return (await ports.docker?.settled()) ? reader.read(0) : reading;
 }
 
-function absent({ file, optional }: SettingsFileRef): ParsedSettings {
+function absent(ref: SettingsFileRef): ParsedSettings {
+  const { file, optional } = ref;
   if (optional === true) return { problems: [] };
-  return { problems: [{ file, message: 'the file does not exist; create it or leave it out' }] };
+  return inPlaceOf(ref, {
+    problems: [{ file, message: 'the file does not exist; create it or leave it out' }],
+  });
 }
 
-/** Managed settings exclude all others even when they cannot be read. */
-function asManaged({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
-  if (scope !== 'managed' || parsed.document !== undefined) return parsed;
-  return { ...parsed, document: { file, scope, servers: [], mcp: {} } };
+/** Marks a file of the user that cannot be read. Managed settings exclude all others even then. */
+function inPlaceOf({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
+  if (parsed.document !== undefined || !isPrivileged(scope)) return parsed;
+  const unread: ParsedSettings = { ...parsed, isUnread: true };
+  return scope === 'managed'
+    ? { ...unread, document: { file, scope, servers: [], mcp: {} } }
+    : unread;
 }

@@ -233,6 +233,8 @@ export interface Settings {
   readonly callLimits?: CallLimits;
   /** What clients may see and do, by view; the names differ. Absent if there are none. */
   readonly views?: readonly ViewSettings[];
+  /** One of the user's own files has never been readable, so that what it limits is unknown. */
+  readonly isPartial?: true;
   /** Absent if there are none. */
   readonly hooks?: CommandHooks;
   /** Absent if calls are not recorded. */

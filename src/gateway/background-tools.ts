@@ -11,6 +11,7 @@ import { argumentsError } from '../domain/user-errors.ts';
 import type { CallReport, Troupe } from '../runtime/troupe.ts';
 
 type Item = Readonly<Record<string, unknown>>;
+type BackgroundTroupe = Pick<Troupe, 'backgroundCalls' | 'backgroundServers' | 'collect'>;
 
 /** A call that continues without its client. */
 interface Parked {
@@ -77,10 +78,10 @@ const items: readonly Item[] = [
 ];
 
 export class BackgroundTools {
-  readonly #troupe: Troupe;
+  readonly #troupe: BackgroundTroupe;
   readonly #parked = new Map<string, Parked>();
 
-  constructor(troupe: Troupe) {
+  constructor(troupe: BackgroundTroupe) {
     this.#troupe = troupe;
   }
 

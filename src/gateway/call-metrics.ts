@@ -29,7 +29,7 @@ interface CallCounters {
 }
 
 export class CallMetrics {
-  readonly #troupe: Troupe;
+  readonly #troupe: Pick<Troupe, 'on' | 'snapshot'>;
   readonly #transitions = new Map<string, number>();
   readonly #states = new Map<string, string>();
   readonly #all = emptyCounters();
@@ -40,7 +40,7 @@ export class CallMetrics {
   readonly #passes = emptyHistogram(passBuckets);
   readonly #ends: readonly (() => void)[];
 
-  constructor(troupe: Troupe) {
+  constructor(troupe: Pick<Troupe, 'on' | 'snapshot'>) {
     this.#troupe = troupe;
     for (const { name, state } of troupe.snapshot().servers) this.#states.set(name, state);
     this.#ends = [

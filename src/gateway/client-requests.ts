@@ -24,10 +24,10 @@ import type { RequestContext } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { PageOpener } from './logins.ts';
+import { shownResult, unknownName } from './offers.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
 import { ClientQuestions } from './question-delivery.ts';
 import { cutOff, failedCall, failedRequest, troupeErrorOf, withoutModel } from './rpc-error.ts';
-import { shownResult, unknownName } from './view.ts';
 
 /** The signal aborts the call, which may outlast its client's request. */
 type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
@@ -95,24 +95,24 @@ export class ClientRequests {
 
   /** Calls a tool by the name that clients see. */
   async call(exposed: string, args: Readonly<Record<string, unknown>>, context: RequestContext) {
-    const { view, troupe, metrics, clock, background, logins } = this.#gateway;
+    const { offers, troupe, metrics, clock, background, logins } = this.#gateway;
     const startedAt = clock.now();
     const ended = (server: string, code: string): void =>
       metrics.ended(server, code, clock.now() - startedAt, this.#user);
     let about = '';
     try {
       return await this.#gateway.during(async () => {
-        if (background.has(exposed, view.tools())) {
+        if (background.has(exposed, offers.tools())) {
           about = background.serverOf(args['id']);
           const answer = await this.#untilShutdown(context, (signal) =>
             background.call(exposed, args, this.#owner, signal),
           );
           if (answer.server === '') return { ...answer.result };
-          const result = shownResult(view, answer.server, answer.result);
+          const result = shownResult(offers, answer.server, answer.result);
           ended(answer.server, codeOf(result));
           return result;
         }
-        if (logins?.has(exposed, view.tools()) === true) {
+        if (logins?.has(exposed, offers.tools()) === true) {
           const server = logins.serverIn(args);
           about = server;
           // As for any request, the client is asked to log in first if the server requires it.
@@ -122,13 +122,13 @@ export class ClientRequests {
           ended(server, codeOf(result));
           return result;
         }
-        const { server, name } = view.toolNamed(exposed);
+        const { server, name } = offers.toolNamed(exposed);
         about = server;
         const subject = `tool ${server} ${name}`;
         const result = await this.#converse(server, subject, context, async (options, abort) => {
           const report = await troupe.callServerTool(server, name, args, options);
           const answer = background.receipt(report, this.#owner, abort);
-          return inputRequiredIn(answer) ?? shownResult(view, server, answer);
+          return inputRequiredIn(answer) ?? shownResult(offers, server, answer);
         });
         ended(server, codeOf(result));
         return result;

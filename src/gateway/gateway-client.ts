@@ -105,7 +105,7 @@ export class GatewayClient implements Audience {
   }
 
   resourceUpdated(server: string, uri: string): void {
-    const address = this.#gateway.view.addressOf(server, uri);
+    const address = this.#gateway.offers.addressOf(server, uri);
     if (this.#watched.has(address) || this.#connection.listensFor?.(address) === true)
       this.#notify({ method: methods.resourceUpdated.name, params: { uri: address } });
   }
@@ -181,12 +181,12 @@ export class GatewayClient implements Audience {
   }
 
   #offerResources(canWatch: boolean): void {
-    const { view, troupe } = this.#gateway;
+    const { offers, troupe } = this.#gateway;
     this.protocol.offerList(methods.listResources.name, 'resources', () => ({
-      resources: view.resources(),
+      resources: offers.resources(),
     }));
     this.protocol.offerList(methods.listTemplates.name, 'resources', () => ({
-      resourceTemplates: view.resourceTemplates(),
+      resourceTemplates: offers.resourceTemplates(),
     }));
     this.server.setRequestHandler(
       methods.readResource.name,
@@ -194,12 +194,12 @@ export class GatewayClient implements Audience {
       ({ uri }, context) =>
         this.#requests.request(
           context,
-          () => view.resourceAt(uri),
+          () => offers.resourceAt(uri),
           async ({ server, name }, options) => {
             const { result } = await troupe.readResource(server, name, options);
             const wanted = inputRequiredIn(result);
             if (wanted !== undefined) return wanted;
-            const contents = view.contents(server, result.contents);
+            const contents = offers.contents(server, result.contents);
             return keepNumbers({ ...result, contents }, result);
           },
         ),
@@ -221,7 +221,7 @@ export class GatewayClient implements Audience {
   }
 
   #watch(address: string): void {
-    const { server, name } = this.#gateway.view.resourceAt(address);
+    const { server, name } = this.#gateway.offers.resourceAt(address);
     if (this.#watched.size >= maxWatched)
       throw new TroupeError(
         'OVERLOADED',

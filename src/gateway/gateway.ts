@@ -1,5 +1,5 @@
 /**
- * One MCP server in front of all servers of a troupe, or of one. It uses the public interface of the runtime
+ * One MCP server in front of all servers of a troupe, of one, or of a view. It uses the public interface of the runtime
  * and decides nothing about servers. Each client has its own protocol instance ({@link GatewayClient}); this
  * class holds what clients share.
  */
@@ -16,6 +16,7 @@ import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
 import { GatewayLogins } from './logins.ts';
+import { createOffers, type Offers } from './offers.ts';
 import { SessionlessClients } from './question-delivery.ts';
 import {
   type GatewayIdentity,
@@ -23,7 +24,6 @@ import {
   identityOfOne,
   unknownIdentity,
 } from './server-info.ts';
-import { createView, type View } from './view.ts';
 
 /** The lists for which clients get change notifications. */
 export type ListKind = 'tools' | 'resources' | 'prompts';
@@ -37,11 +37,16 @@ export interface Audience {
   logged(server: string, params: Readonly<Record<string, unknown>>): void;
 }
 
+/** A troupe or a view of one. */
+type ShownTroupe = ReturnType<Troupe['view']>;
+
 export interface GatewayOptions {
   readonly troupe: Troupe;
   readonly clock: Clock;
   /** The only server to show, under its own names. Default: all servers, with prefixed names. */
   readonly only?: string;
+  /** The view of the troupe that is shown. Default: none, but the whole troupe. */
+  readonly view?: string;
   /**
    * Whether clients are asked to open the page of a login that their call needs. Only if they all belong to the
    * troupe's user, because the login becomes that user's. Default: no.
@@ -49,8 +54,12 @@ export interface GatewayOptions {
   readonly asksForLogins?: boolean;
   /** Receives protocol faults and our own faults. */
   readonly report: (message: string) => void;
+  /** Counts the calls of several gateways together. Default: those of this one alone. */
+  readonly metrics?: CallMetrics;
 }
 
+// Tools that a view does not name otherwise have the same names as without a view.
+const template = '{server}__{tool}';
 // Frequent list changes of a server must not flood clients.
 const listChangedIntervalMs = 1_000;
 // A server may take this long to connect; a client waits no longer for the server's identity.
@@ -61,18 +70,20 @@ const identityMs = 30_000;
 const firstListsMs = 5_000;
 
 export class Gateway {
-  readonly troupe: Troupe;
+  readonly troupe: ShownTroupe;
   readonly clock: Clock;
-  readonly view: View;
+  readonly offers: Offers;
   readonly metrics: CallMetrics;
   readonly held: HeldCalls;
   readonly background: BackgroundTools;
   readonly sessionless = new SessionlessClients();
   /** Undefined: clients are not asked to log in. */
   readonly logins: GatewayLogins | undefined;
+  /** The name of the view that is shown. */
+  readonly view: string | undefined;
   /** Logs faults in the protocol by client. */
   readonly faults: FaultLog;
-  readonly #only: string | undefined;
+  readonly #options: GatewayOptions;
   readonly #audiences = new Set<Audience>();
   readonly #news: Readonly<Record<ListKind, Throttle>>;
   readonly #ends: readonly (() => void)[];
@@ -88,13 +99,16 @@ export class Gateway {
   #callsInFlight = 0;
   #isDraining = false;
 
-  constructor({ troupe, clock, only, asksForLogins = false, report }: GatewayOptions) {
+  constructor(options: GatewayOptions) {
+    const { clock, only, view, asksForLogins = false, report } = options;
+    const troupe = view === undefined ? options.troupe : options.troupe.view(view, { template });
+    this.#options = options;
+    this.view = view;
     this.troupe = troupe;
     this.clock = clock;
     this.faults = new FaultLog(clock, report);
-    this.#only = only;
-    this.view = createView(troupe, only);
-    this.metrics = new CallMetrics(troupe);
+    this.offers = createOffers(troupe, only, view !== undefined);
+    this.metrics = options.metrics ?? new CallMetrics(troupe);
     this.held = new HeldCalls(clock);
     this.background = new BackgroundTools(troupe);
     const throttle = (kind: ListKind): Throttle =>
@@ -147,8 +161,8 @@ export class Gateway {
    * The tools that clients see: `log_in` only those that can open its page, and an app's own tools only those that
    * render apps.
    */
-  tools(canOpenPages = false, rendersApps = false): ReturnType<View['tools']> {
-    const listed = rendersApps ? this.view.tools() : this.view.toolsForModels();
+  tools(canOpenPages = false, rendersApps = false): ReturnType<Offers['tools']> {
+    const listed = rendersApps ? this.offers.tools() : this.offers.toolsForModels();
     const all = this.#hasBackground() ? this.background.beside(listed) : listed;
     return canOpenPages && this.logins !== undefined ? this.logins.beside(all) : all;
   }
@@ -158,12 +172,17 @@ export class Gateway {
     const { clock, troupe } = this;
     this.#firstListsUntil ??= clock.now() + firstListsMs;
     const timeoutMs = Math.max(0, this.#firstListsUntil - clock.now());
-    const server = this.#only;
+    const server = this.#options.only;
     const lists =
       this.#firstLists.get(kind) ??
       troupe.listed(kind, { timeoutMs, ...(server !== undefined && { server }) });
     this.#firstLists.set(kind, lists);
     return lists;
+  }
+
+  /** Creates a gateway for a view of the same troupe, whose calls are counted together with those here. */
+  forView(view: string): Gateway {
+    return new Gateway({ ...this.#options, view, metrics: this.metrics });
   }
 
   /** Adds a receiver of notifications; returns how to remove it. */
@@ -177,7 +196,7 @@ export class Gateway {
    * waits for the first instructions, because it gets them only once.
    */
   async identity(isIntroduction = true): Promise<GatewayIdentity> {
-    const only = this.#only;
+    const { only, view } = this.#options;
     const profile =
       only === undefined
         ? undefined
@@ -190,7 +209,7 @@ export class Gateway {
         : identityOfOne(this.troupe, only, profile);
     const instructions = this.troupe.instructions();
     if (this.#identity?.of !== instructions)
-      this.#identity = { of: instructions, is: identityOfAll(instructions) };
+      this.#identity = { of: instructions, is: identityOfAll(instructions, view) };
     return this.#identity.is;
   }
 
@@ -238,7 +257,7 @@ export class Gateway {
     for (const end of this.#ends) end();
     this.logins?.close();
     for (const throttle of Object.values(this.#news)) throttle.stop();
-    this.metrics.close();
+    if (this.#options.metrics === undefined) this.metrics.close();
     this.held.close();
     this.faults.close();
     this.#audiences.clear();
@@ -258,13 +277,14 @@ export class Gateway {
   }
 
   #isShown(server: string): boolean {
-    return this.#only === undefined || this.#only === server;
+    const { only = server } = this.#options;
+    return only === server;
   }
 
   /** Starts a dormant server; a server that the user stopped stays stopped. */
   async #awaitProfile(server: string) {
     if (this.troupe.status(server)?.state === 'dormant')
-      this.troupe.send({ type: 'server.start', server });
+      this.#options.troupe.send({ type: 'server.start', server });
     await waitOnce(this.#within(identityMs), (wake) => {
       const look = (): void => {
         const state = this.troupe.status(server)?.state;

@@ -4,37 +4,30 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  createMcpHandler,
-  isLegacyRequest,
-  type McpHttpHandler,
-} from '@modelcontextprotocol/server';
+import { isLegacyRequest } from '@modelcontextprotocol/server';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
 import { httpListener, type RequestTimeouts, requestTimeouts } from '../../actors/host/listener.ts';
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/slow-readers.ts';
 import { isRecord } from '../domain/data/is-record.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { headerNames } from '../protocol/headers.ts';
 import { methods } from '../protocol/methods.ts';
 import { serverError } from '../protocol/rpc-codes.ts';
 import { metricsContentType } from './call-metrics.ts';
-import { ignore } from './client-requests.ts';
 import { noteBody } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
-import { GatewayClient, sessionlessClients } from './gateway-client.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
-import { HttpSessions } from './http-sessions.ts';
+import { type Lane, Lanes, type TroupeWithViews, type Wanted } from './http-lanes.ts';
 // Type-only: loaded late.
-import type { ProtectedResource } from './oauth/protected-resource.ts';
+import type { ProtectedResource, TokenHolder } from './oauth/protected-resource.ts';
 import {
   type AccessRules,
-  maxBodyBytes,
   type Refusal,
   readJson,
   refuseBody,
   refuseForeign,
   refusePath,
   refuseUnauthorized,
+  viewIn,
 } from './request-guard.ts';
 import { addressesIn, watchAll } from './resource-subscriptions.ts';
 
@@ -42,6 +35,8 @@ export interface HttpGatewayOptions extends AccessRules {
   readonly host: string;
   /** 0 = any free port. */
   readonly port: number;
+  /** The troupe of the gateway, whose views are served at `/mcp/NAME`. Default: no views are served. */
+  readonly views?: TroupeWithViews;
   /** Overrides the default limits. */
   readonly limits?: Partial<HttpLimits>;
 }
@@ -116,7 +111,7 @@ export async function startHttpGateway(
     url,
     async close(limitMs) {
       listener.stopAccepting();
-      await gateway.drain(limitMs);
+      await requests.drain(limitMs);
       // Finished calls may not be answered yet.
       await requests.outbox.sent('answers', gateway.clock);
       await requests.close();
@@ -129,11 +124,12 @@ export async function startHttpGateway(
 class GatewayRequests {
   readonly #gateway: Gateway;
   readonly #rules: AccessRules;
-  readonly #sessions: HttpSessions;
-  readonly #modern: McpHttpHandler;
+  readonly #lanes: Lanes;
+  /** Requests for a part of the troupe that are not answered yet. */
+  readonly #underWay = new Map<ServerResponse, { readonly lane: Lane; readonly wanted: Wanted }>();
   /** Set once the gateway's URL is known, if it accepts the tokens of an issuer. */
   #resource: ProtectedResource | undefined;
-  readonly #leave: () => void;
+  readonly #leave: (() => void) | undefined;
   readonly connections = new ConnectionLimits({
     strangers: usualStrangers,
     known: maxClientSockets,
@@ -141,41 +137,26 @@ class GatewayRequests {
   });
   readonly outbox: Outbox;
 
-  constructor(gateway: Gateway, rules: AccessRules, limits: OutboxLimits) {
+  constructor(
+    gateway: Gateway,
+    { views, ...rules }: AccessRules & Pick<HttpGatewayOptions, 'views'>,
+    limits: OutboxLimits,
+  ) {
     this.#gateway = gateway;
     this.#rules = rules;
     this.outbox = new Outbox(limits, {
       dropped: () => gateway.metrics.droppedNote(),
       unread: () => gateway.metrics.leftUnread(),
     });
-    this.#sessions = new HttpSessions(gateway);
-    const modern = createMcpHandler(
-      async ({ authInfo, requestInfo }) => {
-        const user = authInfo?.extra?.['user'];
-        const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
-        const isIntroduction =
-          requestInfo?.headers.get(headerNames.method) === methods.discover.name;
-        const identity = await gateway.identity(isIntroduction);
-        return new GatewayClient(gateway, identity, 'modern', connection).protocol;
-      },
-      {
-        legacy: 'reject',
-        maxRequestBodySize: maxBodyBytes,
-        onerror: (error) => gateway.faults.add(sessionlessClients, error),
-      },
-    );
-    this.#modern = modern;
-    const { notify } = modern;
-    this.#leave = gateway.join({
-      listChanged: (kind) => {
-        if (kind === 'tools') notify.toolsChanged();
-        else if (kind === 'prompts') notify.promptsChanged();
-        else notify.resourcesChanged();
-      },
-      resourceUpdated: (server, uri) => notify.resourceUpdated(gateway.view.addressOf(server, uri)),
-      // Modern clients get logs only within their own requests.
-      logged: () => undefined,
-    });
+    this.#lanes = new Lanes(gateway, views);
+    this.#leave = views?.on('views.changed', () => this.#settingsMayDiffer());
+  }
+
+  /** Ends what the settings no longer allow, such as an open stream. */
+  #settingsMayDiffer(): void {
+    for (const [response, { lane, wanted }] of this.#underWay)
+      if (this.#lanes.find(wanted) !== lane) response.destroy();
+    void this.#lanes.endRemoved();
   }
 
   /** Starts to answer requests with an issuer's tokens. */
@@ -197,7 +178,7 @@ class GatewayRequests {
       const refusal =
         'refusal' in access ? access.refusal : this.#admit(request, response, access.user);
       if (refusal !== undefined) this.#refuse(response, refusal);
-      else if ('user' in access) await this.#route(request, response, onAccepted, access.user);
+      else if (!('refusal' in access)) await this.#route(request, response, onAccepted, access);
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error));
       this.#gateway.faults.add('the gateway', fault);
@@ -208,26 +189,34 @@ class GatewayRequests {
   }
 
   async close(): Promise<void> {
-    this.#leave();
-    await this.#sessions.close();
-    await this.#modern.close();
+    this.#leave?.();
+    await this.#lanes.close();
   }
 
-  /** Who sent a request; undefined if no token says so. */
+  /** Refuses new requests and waits for those in progress, up to the limit. */
+  async drain(limitMs: number): Promise<void> {
+    await this.#lanes.drain(limitMs);
+  }
+
+  /** Who sent a request, or why it is refused. */
   async #accessOf(request: IncomingMessage): Promise<Access> {
     const foreign = refuseForeign(request, this.#rules);
     if (foreign !== undefined) return { refusal: foreign };
-    if (this.#isPublic(request)) return { user: undefined };
+    if (this.#isPublic(request)) return {};
     const { oauth } = this.#rules;
     if (oauth !== undefined) {
-      const admission = await this.#resource?.admit(request.headers.authorization);
+      const view = viewIn(request.url ?? '');
+      const admission = await this.#resource?.admit(
+        request.headers.authorization,
+        view && `/${view}`,
+      );
       if (admission === undefined || 'refusal' in admission)
         return admission ?? { refusal: unready };
       const refusal = refusePath(request);
       return refusal === undefined ? admission : { refusal };
     }
     const refusal = refuseUnauthorized(request, this.#rules) ?? refusePath(request);
-    return refusal === undefined ? { user: undefined } : { refusal };
+    return refusal === undefined ? {} : { refusal };
   }
 
   /** Health checks and the metadata for clients that have no token yet. */
@@ -253,13 +242,20 @@ class GatewayRequests {
     request: IncomingMessage,
     response: ServerResponse,
     onAccepted: () => void,
-    user: string | undefined,
+    holder: Holder,
   ): Promise<void> {
-    if (request.url === '/healthz') return this.#sendHealth(response);
-    if (request.url === '/metrics') return this.#sendMetrics(response, user);
-    const metadata = this.#resource?.documentAt(request.url ?? '');
+    const { url = '' } = request;
+    if (url === '/healthz') return this.#sendHealth(response);
+    const metadata = this.#resource?.documentAt(url);
     if (metadata !== undefined) return sendJson(response, 200, metadata);
-    if (request.method !== 'POST') return this.#pass(request, response, { body: undefined, user });
+    const wanted = { view: viewIn(url), claims: holder.claims };
+    const lane = this.#lanes.find(wanted);
+    if ('status' in lane) return this.#refuse(response, lane);
+    this.#underWay.set(response, { lane, wanted });
+    response.once('close', () => this.#underWay.delete(response));
+    if (url === '/metrics') return this.#sendMetrics(response, lane, holder.user);
+    if (request.method !== 'POST')
+      return this.#pass(request, response, { body: undefined, lane, user: holder.user });
     const unreadable = refuseBody(request.headers);
     if (unreadable !== undefined) return this.#refuse(response, unreadable);
     onAccepted();
@@ -267,24 +263,23 @@ class GatewayRequests {
     // The client disconnected before the end of its body.
     if (body === undefined) return void response.destroy();
     if ('refusal' in body) return this.#refuse(response, body.refusal);
-    return this.#pass(request, response, { body: body.value, user });
+    // The settings may have changed meanwhile.
+    if (response.destroyed) return undefined;
+    return this.#pass(request, response, { body: body.value, lane, user: holder.user });
   }
 
   /** Passes a request to the protocol of its era. */
   async #pass(
     request: IncomingMessage,
     response: ServerResponse,
-    { body, user }: { readonly body: unknown; readonly user: string | undefined },
+    { body, lane, user }: Passed,
   ): Promise<void> {
+    const { gateway, sessions, modern } = lane;
     const gone = goneSignal(response);
     const listened = listenedTo(body);
     const isStream = request.method === 'GET' || listened !== undefined;
     this.outbox.add(response, isStream ? 'streams' : 'answers');
-    const light = await this.#sessions.answerLightly(
-      { headers: request.headers, user },
-      body,
-      gone,
-    );
+    const light = await sessions.answerLightly({ headers: request.headers, user }, body, gone);
     if (light !== undefined && 'document' in light) {
       sendLight(light, response);
       return this.outbox.bound(response);
@@ -292,10 +287,10 @@ class GatewayRequests {
     const web = webRequest(request, gone);
     noteBody(web, body);
     if (!(await isLegacyRequest(web, body))) {
-      const unwatch = watchAll(this.#gateway, listened ?? []);
+      const unwatch = watchAll(gateway, listened ?? []);
       try {
         const authInfo = { token: '', clientId: '', scopes: [], extra: { user } };
-        const answer = await this.#modern.fetch(web, {
+        const answer = await modern.fetch(web, {
           ...(body !== undefined && { parsedBody: body }),
           ...(user !== undefined && { authInfo }),
         });
@@ -305,7 +300,7 @@ class GatewayRequests {
       }
       return;
     }
-    const { response: answer, sent } = await this.#sessions.answer(
+    const { response: answer, sent } = await sessions.answer(
       { request: web, user },
       body,
       light?.toHandOver,
@@ -333,18 +328,29 @@ class GatewayRequests {
     sendJson(response, status === 'ok' ? 200 : 503, { status });
   }
 
-  /** A user of an issuer sees only their own calls and sessions. */
-  #sendMetrics(response: ServerResponse, user: string | undefined): void {
-    const { metrics, callsInFlight } = this.#gateway;
-    const clients = this.#sessions.count(user);
+  /** A user of an issuer sees only their own calls and sessions, and nothing of servers if they use a view. */
+  #sendMetrics(response: ServerResponse, { gateway }: Lane, user: string | undefined): void {
+    const { metrics } = this.#gateway;
+    if (gateway !== this.#gateway)
+      return this.#refuse(response, { status: 403, message: 'views have no metrics' });
+    const lanes = this.#lanes.all;
+    const clients = lanes.reduce((sum, { sessions }) => sum + sessions.count(user), 0);
+    const callsInFlight = lanes.reduce((sum, lane) => sum + lane.gateway.callsInFlight, 0);
     const text = metrics.text({ clients, ...(user === undefined ? { callsInFlight } : { user }) });
     response.writeHead(200, plainHeaders(metricsContentType)).end(text);
   }
 }
 
-type Access = { readonly user: string | undefined } | { readonly refusal: Refusal };
+/** A request for the protocol. */
+interface Passed {
+  readonly body: unknown;
+  readonly lane: Lane;
+  readonly user: string | undefined;
+}
 
-const sessionless = { canReceive: () => true, onClosed: ignore };
+/** Who sent a request; without fields if no token says so. */
+type Holder = Partial<TokenHolder>;
+type Access = Holder | { readonly refusal: Refusal };
 
 const unready: Refusal = { status: 503, message: 'the gateway is starting' };
 

@@ -21,8 +21,8 @@ import { keepNumbersIn, keepNumbersOf } from './exact-numbers.ts';
 import type { RequestContext } from './fast-call.ts';
 import type { Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
+import { refOf } from './offers.ts';
 import type { GatewayIdentity } from './server-info.ts';
-import { refOf } from './view.ts';
 
 /** The parameters of requests. Additional fields are ignored. */
 export const params = {
@@ -100,10 +100,10 @@ export class ProtocolServer extends McpServer {
   }
 
   override toolInputSchemaJson(exposed: string): Record<string, unknown> | undefined {
-    const { view, troupe } = this.#gateway;
+    const { offers, troupe } = this.#gateway;
     try {
       // Also under a name that is not listed, but with which the tool can be called.
-      const meant = view.toolNamed(exposed);
+      const meant = offers.toolNamed(exposed);
       return troupe
         .tools()
         .find(({ server, tool }) => server === meant.server && tool === meant.name)?.inputSchema;
@@ -121,15 +121,15 @@ export class ProtocolServer extends McpServer {
   }
 
   offerPrompts(requests: ClientRequests): void {
-    const { view, troupe } = this.#gateway;
-    this.offerList(methods.listPrompts.name, 'prompts', () => ({ prompts: view.prompts() }));
+    const { offers, troupe } = this.#gateway;
+    this.offerList(methods.listPrompts.name, 'prompts', () => ({ prompts: offers.prompts() }));
     this.server.setRequestHandler(
       methods.getPrompt.name,
       { params: params.prompt },
       ({ name: exposed, arguments: args }, context) =>
         requests.request(
           context,
-          () => view.promptNamed(exposed),
+          () => offers.promptNamed(exposed),
           async ({ server, name }, options) => {
             const { result } = await troupe.getPrompt(server, name, args, options);
             const wanted = inputRequiredIn(result);
@@ -138,7 +138,7 @@ export class ProtocolServer extends McpServer {
               const { content } = message;
               if (!isRecord(content)) return message;
               return keepNumbers(
-                { ...message, content: view.blocks(server, [content])[0] },
+                { ...message, content: offers.blocks(server, [content])[0] },
                 message,
               );
             });
@@ -149,14 +149,14 @@ export class ProtocolServer extends McpServer {
   }
 
   offerCompletions(requests: ClientRequests): void {
-    const { view, troupe } = this.#gateway;
+    const { offers, troupe } = this.#gateway;
     this.server.setRequestHandler(
       methods.complete.name,
       { params: params.completion },
       ({ ref, argument, context: known }, context) =>
         requests.request(
           context,
-          () => refOf(view, ref),
+          () => refOf(offers, ref),
           async (meant, options) => {
             const given = known?.arguments && { context: { arguments: known.arguments } };
             const request = { ref: meant.ref, argument, ...given };

@@ -63,9 +63,15 @@ const methodsOf: Readonly<Record<string, string>> = {
   '/healthz': 'GET',
 };
 
+/** The name of the view in a path, `/mcp/NAME`; undefined for any other path. */
+export function viewIn(path: string): string | undefined {
+  return /^\/mcp\/([\w.-]{1,64})$/.exec(path)?.[1];
+}
+
 /** Refuses requests for unknown paths, and methods that a path does not have. */
 export function refusePath({ url = '', method = '' }: IncomingMessage): Refusal | undefined {
-  const methods = Object.hasOwn(methodsOf, url) ? methodsOf[url] : undefined;
+  const path = viewIn(url) === undefined ? url : '/mcp';
+  const methods = Object.hasOwn(methodsOf, path) ? methodsOf[path] : undefined;
   if (methods === undefined) return { status: 404, message: 'not found; use /mcp' };
   if (methods.split(', ').includes(method)) return undefined;
   return { status: 405, message: `use ${methods}`, headers: { allow: methods } };

@@ -9,13 +9,13 @@ import type { Gateway } from './gateway.ts';
 // The runtime's own limit for a server.
 const maxWatched = 256;
 
-type Ask = Pick<Gateway, 'troupe' | 'view'>;
+type Ask = Pick<Gateway, 'troupe' | 'offers'>;
 
 /** Subscribes to these resources until the returned function is called. */
-export function watchAll({ troupe, view }: Ask, addresses: readonly string[]): () => void {
+export function watchAll({ troupe, offers }: Ask, addresses: readonly string[]): () => void {
   const ends = [...new Set(addresses)].slice(0, maxWatched).flatMap((address) => {
     try {
-      const { server, name } = view.resourceAt(address);
+      const { server, name } = offers.resourceAt(address);
       return [troupe.subscribe(server, name)];
     } catch {
       // A resource that cannot be watched is skipped.

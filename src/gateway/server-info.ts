@@ -27,15 +27,22 @@ const everything: ServerCapabilities = {
   logging: {},
 };
 
-const introduction =
-  'Several MCP servers behind one. Tools and prompts are named {server}__{name}; resource URIs ' +
+const introductionTo = (named: string): string =>
+  `Several MCP servers behind one. ${named} are named {server}__{name}; resource URIs ` +
   'begin with troupe://{server}/. A result with isError that begins with "MCP error:" ' +
   'is not the result of a tool: it says what happened to the call and what to do next.';
 
-export function identityOfAll(servers: readonly ExposedInstructions[]): GatewayIdentity {
+/** @param view - the name of the view that is shown; undefined for all servers */
+export function identityOfAll(
+  servers: readonly ExposedInstructions[],
+  view: string | undefined,
+): GatewayIdentity {
+  // A view names its tools as its settings say.
+  const introduction = introductionTo(view === undefined ? 'Tools and prompts' : 'Prompts');
+  const title = view === undefined ? 'mcp-troupe' : `mcp-troupe: ${view}`;
   const parts = servers.map(({ server, text }) => `# ${printableLine(server, 128)}\n\n${text}`);
   return {
-    info: { name: 'mcp-troupe', title: 'mcp-troupe', version },
+    info: { name: 'mcp-troupe', title, version },
     capabilities: everything,
     instructions: printableText([introduction, ...parts].join('\n\n'), instructionsCharacters),
   };
@@ -43,7 +50,7 @@ export function identityOfAll(servers: readonly ExposedInstructions[]): GatewayI
 
 /** The identity of the one server that is passed through. */
 export function identityOfOne(
-  troupe: Troupe,
+  troupe: Pick<Troupe, 'instructions'>,
   server: string,
   { capabilities, ...info }: ServerProfile,
 ): GatewayIdentity {

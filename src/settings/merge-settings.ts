@@ -103,6 +103,7 @@ export function* mergingSettings(
   const budget = budgetOf(base, own, policy);
   const views = viewsIn(
     own.map((it) => ({ views: it.mcp.views, source: placeOfKey(it, 'views') })),
+    all.some(({ isUnread }) => isUnread === true),
   );
   yield;
   return {

@@ -44,6 +44,8 @@ export interface ParsedDocument {
 }
 
 export interface ParsedSettings {
+  /** Whether one of the user's own files has never been readable, so that what it limits is unknown. */
+  readonly isUnread?: true;
   /** Absent when the text is invalid as a whole. */
   readonly document?: ParsedDocument;
   readonly problems: readonly Problem[];

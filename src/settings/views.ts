@@ -105,15 +105,22 @@ export function viewsFault(error: z.ZodError): Omit<Fault, 'line'> {
   return { ...fault, message: `"naming.${String(field)}" ${sentence}` };
 }
 
-/** Joins the views of several documents, the last of which has the highest precedence. */
+/**
+ * Joins the views of several documents, the last of which has the highest precedence.
+ * @param isPartial - whether a document that may have views cannot be read
+ */
 export function viewsIn(
   documents: readonly { readonly views: Views | undefined; readonly source: SourceRef }[],
-): Pick<Settings, 'views'> {
+  isPartial: boolean,
+): Pick<Settings, 'views' | 'isPartial'> {
   const joined = new Map<string, ViewSettings>();
   for (const { views = {}, source } of documents)
     for (const [name, each] of Object.entries(views))
       joined.set(name, settingsOf(name, each, source));
-  return joined.size === 0 ? {} : { views: [...joined.values()] };
+  return {
+    ...(joined.size > 0 && { views: [...joined.values()] }),
+    ...(isPartial && { isPartial }),
+  };
 }
 
 function settingsOf(name: string, view: Views[string], source: SourceRef): ViewSettings {

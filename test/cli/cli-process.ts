@@ -32,7 +32,7 @@ export interface Place {
   readonly mark: string;
   /** Settings that `up` reads with `--config`. */
   readonly settings: string;
-  writeSettings(servers: Record<string, object>): void;
+  writeSettings(servers: Record<string, object>, mcp?: object): void;
   writeProject(servers: Record<string, object>): void;
   /** A fixture server in one of its modes. */
   server(mode?: string, more?: object): object;
@@ -50,8 +50,8 @@ export function createPlace(program: Program): Place {
   const folder = temporaryFolder();
   const mark = `MARK_${randomUUID()}`;
   const settings = path.join(folder, 'troupe.json');
-  const write = (file: string, servers: Record<string, object>): void =>
-    writeFileSync(file, JSON.stringify({ mcpServers: servers }, null, 2));
+  const write = (file: string, servers: Record<string, object>, mcp?: object): void =>
+    writeFileSync(file, JSON.stringify({ mcpServers: servers, mcp }, null, 2));
   const start = (...argv: string[]): CliProcess => {
     const common = ['--project', folder, '--state-dir', path.join(folder, 'state')];
     const child = spawn(process.execPath, [...program.words, ...argv, ...common], {
@@ -69,7 +69,7 @@ export function createPlace(program: Program): Place {
     mark,
     settings,
     start,
-    writeSettings: (servers) => write(settings, servers),
+    writeSettings: (servers, mcp) => write(settings, servers, mcp),
     writeProject: (servers) => write(path.join(folder, '.mcp.json'), servers),
     server: (mode = 'ok', more = {}) => ({
       command: process.execPath,

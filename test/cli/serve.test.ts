@@ -120,6 +120,40 @@ describe('troupe serve', () => {
     },
   );
 
+  it(
+    'shows its host only the view that it names, which the settings must have',
+    limit,
+    async () => {
+      const place = createPlace(program);
+      const views = { review: { servers: ['db'], naming: { template: '{tool}' } } };
+      place.writeSettings({ db: place.server(), web: place.server() }, { views });
+      const serve = (view: string) => ({
+        command: process.execPath,
+        args: wordsOf(place, '--view', view),
+        cwd: root,
+        stderr: 'ignore' as const,
+      });
+      const whole = await place.run('tools', '--alone', '--config', place.settings, 'db', '--json');
+      const { tools: own } = JSON.parse(whole.stdout) as { tools: { tool: string }[] };
+      const client = new Client({ name: 'host', version: '1.0.0' });
+      await client.connect(new StdioClientTransport(serve('review')));
+      onTestFinished(() => client.close());
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name).sort()).toEqual(own.map(({ tool }) => tool).sort());
+      await client.close();
+      const refused = await place.run(
+        'serve',
+        '--alone',
+        '--config',
+        place.settings,
+        '--view',
+        'x',
+      );
+      expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('no view x')]);
+      await place.isEmpty();
+    },
+  );
+
   it('accepts the token from a file that only the user can read', limit, async () => {
     const place = createPlace(program);
     place.writeSettings({ db: place.server() });

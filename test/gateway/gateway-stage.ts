@@ -29,6 +29,8 @@ export interface GatewayStage extends Stage {
 
 export interface GatewayStageOptions extends ScriptedTroupeParts {
   readonly only?: string;
+  /** The view that the gateway shows. */
+  readonly view?: string;
   readonly http?: Partial<HttpGatewayOptions>;
   /** Instead of the token. */
   readonly openHttp?: (stage: Stage) => Promise<Pick<HttpGatewayOptions, 'oauth'>>;
@@ -39,6 +41,7 @@ export interface GatewayStageOptions extends ScriptedTroupeParts {
 /** Servers `db` and `web`, each with a tool `query`, unless the options say otherwise. */
 export async function gatewayStage({
   only,
+  view,
   http: door,
   openHttp,
   prepare,
@@ -52,6 +55,7 @@ export async function gatewayStage({
     troupe: stage.troupe,
     clock: stage.clock,
     ...(only === undefined ? {} : { only }),
+    ...(view === undefined ? {} : { view }),
     report: (message) => reports.push(message),
   });
   const http = await startHttpGateway(gateway, {
@@ -59,6 +63,7 @@ export async function gatewayStage({
     port: 0,
     isLoopback: true,
     hosts: [],
+    views: stage.troupe,
     ...(openHttp === undefined ? { token } : await openHttp(stage)),
     ...door,
   });

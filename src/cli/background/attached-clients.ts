@@ -21,7 +21,7 @@ import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
 import type { ControlContext, ControlHandler } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
-import { drainMs, logStates, longestNote } from '../run/gateway-notes.ts';
+import { drainMs, logStates, longestNote, requireView } from '../run/gateway-notes.ts';
 import type { HereHandler } from '../run/inspect-here.ts';
 
 /** Commands that apply to a server for all clients, by the event for those clients. */
@@ -73,7 +73,7 @@ export class AttachedClients {
   }
 
   async #attach(
-    { name, config, bare, allow, trusted, roots, only, env }: ControlArgs['attach'],
+    { name, config, bare, allow, trusted, roots, only, view, env }: ControlArgs['attach'],
     { handOver }: ControlContext,
   ): Promise<ControlResults['attach']> {
     const { Gateway } = await import('../../gateway/gateway.ts');
@@ -110,7 +110,7 @@ export class AttachedClients {
       clock: realClock,
       report: note,
       asksForLogins: true,
-      ...defined({ only }),
+      ...defined({ only, view }),
     });
     const end = async (): Promise<void> => {
       this.#clients.delete(client);
@@ -122,6 +122,7 @@ export class AttachedClients {
     try {
       await client.ready();
       if (only !== undefined) requireServer(client, only);
+      requireView(client, view);
     } catch (error) {
       await end();
       throw error;

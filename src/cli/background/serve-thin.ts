@@ -8,12 +8,13 @@ import type { RunningTroupe } from '../control/running-troupe.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { findOrStart } from '../control/start.ts';
 import { rootFolders } from '../launch.ts';
-import { longestNote } from '../run/gateway-notes.ts';
+import { longestNote, servedWhat } from '../run/gateway-notes.ts';
 import { untilStopped } from '../run/stop.ts';
 import { ThinGateway } from './thin-gateway.ts';
 
 interface ThinFlags {
   readonly only?: string;
+  readonly view?: string;
   readonly root?: readonly string[];
 }
 
@@ -31,7 +32,7 @@ export async function serveThin(
   if (found === undefined) return undefined;
   found.client.close();
   note(
-    `serving ${flags.only ?? 'all servers'} over stdin and stdout, from the troupe of pid ${found.identity.pid}`,
+    `serving ${servedWhat(flags)} over stdin and stdout, from the troupe of pid ${found.identity.pid}`,
   );
   const { configFiles: config, bare, allow = null, trusted } = launch;
   const thin = new ThinGateway({
@@ -53,6 +54,7 @@ export async function serveThin(
       ...defined({
         trusted,
         only: flags.only,
+        view: flags.view,
         roots: rootFolders(flags.root, host.cwd) as string[],
       }),
     },

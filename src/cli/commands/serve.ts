@@ -6,6 +6,7 @@ import { questionKinds } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
 import { realClock } from '../../runtime/real-clock.ts';
+import type { Troupe } from '../../runtime/troupe.ts';
 import { AttachedClients } from '../background/attached-clients.ts';
 import {
   type CliSession,
@@ -21,7 +22,7 @@ import { controlSocketPath } from '../control/socket-path.ts';
 import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
 import { rootFolders, troupeOptionsOf } from '../launch.ts';
-import { drainMs, logStates, longestNote } from '../run/gateway-notes.ts';
+import { drainMs, logStates, longestNote, requireView, servedWhat } from '../run/gateway-notes.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import {
   type AccessFlags,
@@ -35,6 +36,7 @@ import { stopOrderly, untilStopped } from '../run/stop.ts';
 
 interface ServeFlags extends AccessFlags {
   readonly only?: string;
+  readonly view?: string;
   readonly root?: readonly string[];
   readonly telemetry?: true;
 }
@@ -54,6 +56,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       parseListenAddress,
     ),
     flag('--only <server>', 'pass one server through, under its own names', parseText),
+    flag('--view <name>', 'show only a view of the settings (mcp.views)', parseText),
     ...accessOptions,
     rootFlag,
     telemetryFlag,
@@ -66,7 +69,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       if (exitCode !== undefined) return exitCode;
     }
     const { host, launch, output } = session;
-    const { only, telemetry = false } = flags;
+    const { only, view, telemetry = false } = flags;
     const roots = rootFolders(flags.root, host.cwd);
     const note = (line: string): void => output.note(printableLine(line, longestNote));
     // Before any server starts, because the issuer may be wrong.
@@ -91,7 +94,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         clock: realClock,
         report: note,
         asksForLogins: isOnlyForOwner(flags),
-        ...defined({ only }),
+        ...defined({ only, view }),
       });
       const inspecting = inspectHere(
         troupe,
@@ -104,7 +107,8 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       try {
         await troupe.ready();
         if (only !== undefined) requireServer(troupe, only);
-        const frontEnd = await openFrontEnd(session, gateway, flags, keys);
+        requireView(troupe, view);
+        const frontEnd = await openFrontEnd(session, gateway, { ...flags, troupe }, keys);
         logStates(note, launch, troupe, only);
         const end = await Promise.race([ended, frontEnd.closed]);
         const drainsSince = performance.now();
@@ -161,12 +165,12 @@ async function openControl(
 async function openFrontEnd(
   session: CliSession,
   gateway: GatewayType,
-  flags: ServeFlags,
+  flags: ServeFlags & { readonly troupe: Troupe },
   keys: IssuerKeys | undefined,
 ) {
-  const { http, only } = flags;
+  const { http, troupe } = flags;
   const { host, launch, output } = session;
-  const what = only ?? 'all servers';
+  const what = servedWhat(flags);
   if (http === undefined) {
     const { startStdioGateway } = await import('../../gateway/stdio-gateway.ts');
     output.note(`serving ${what} over stdin and stdout`);
@@ -183,6 +187,7 @@ async function openFrontEnd(
     ...http,
     isLoopback: loopbackHosts.has(http.host),
     hosts: hostsOf(http, audience),
+    views: troupe,
     ...defined({
       token: access?.token,
       oauth: keys && { keys, scopes, ...defined({ audience }) },

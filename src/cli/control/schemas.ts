@@ -83,6 +83,7 @@ export const controlArgs = {
     trusted: z.boolean().optional(),
     roots: z.array(z.string()).optional(),
     only: name.optional(),
+    view: name.optional(),
     env: z.record(z.string(), z.string()),
   }),
   retire: nothing,

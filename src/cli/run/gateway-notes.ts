@@ -3,7 +3,7 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
-import { whyNoServers } from '../control/settled-servers.ts';
+import { unreadSettings, whyNoServers } from '../control/settled-servers.ts';
 import { type Launch, unknownAllowed } from '../launch.ts';
 import { problemLines, statusLine } from '../show/status-lines.ts';
 
@@ -11,6 +11,26 @@ import { problemLines, statusLine } from '../show/status-lines.ts';
 export const drainMs = 2_000;
 
 export const longestNote = 500;
+
+/** What is served, in words. */
+export function servedWhat({ only, view }: { only?: string; view?: string }): string {
+  const what = only ?? 'all servers';
+  return view === undefined ? what : `${what} of the view ${view}`;
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` if the settings have no such view, `INVALID_CONFIG` if they cannot be read */
+export function requireView(troupe: Troupe, view: string | undefined): void {
+  if (view === undefined) return;
+  try {
+    troupe.view(view);
+  } catch (error) {
+    const {
+      servers,
+      troupe: { problems },
+    } = troupe.snapshot();
+    throw unreadSettings(servers, problems) ?? error;
+  }
+}
 
 /** Notes the servers' states, now and as they change. */
 export function logStates(

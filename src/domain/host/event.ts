@@ -131,6 +131,8 @@ export interface TroupeEvents {
    * guarded or ended.
    */
   'settings.invalid': { readonly problems: readonly Problem[] };
+  /** The views in the settings changed, or the rules about who may use them; `views` are their names. */
+  'views.changed': { readonly views: readonly string[] };
   /**
    * One line of `logs()`: what a server wrote to stderr, or to stdout other than MCP, redacted;
    * `stream: "troupe"` marks a line from the troupe itself.
@@ -159,6 +161,7 @@ const isEvent: Readonly<Record<TroupeEventName, true>> = {
   'question.settled': true,
   reconciled: true,
   'settings.invalid': true,
+  'views.changed': true,
   'server.log': true,
   notification: true,
 };

@@ -6,6 +6,7 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
 import type { Clock } from '../../domain/clock.ts';
+import type { ClientClaims } from '../../policies/views/client-views.ts';
 
 export interface ProtectedResourceOptions {
   readonly keys: Pick<IssuerKeys, 'issuer' | 'find'>;
@@ -22,8 +23,20 @@ export interface TokenRefusal {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The subject of a token, or its client if it names no subject: equal strings are different users. */
-export type Admission = { readonly user: string } | { readonly refusal: TokenRefusal };
+/** Whose a token is. */
+export interface TokenHolder {
+  /** The subject, or the client if the token names no subject: different strings are different users. */
+  readonly user: string;
+  readonly claims: ClientClaims;
+}
+
+export type Admission = TokenHolder | { readonly refusal: TokenRefusal };
+
+/** The parameters of a challenge that say what is wrong; none if there is no token. */
+interface Fault {
+  readonly error?: string;
+  readonly error_description?: string;
+}
 
 const wellKnown = '/.well-known/oauth-protected-resource';
 // Clocks of machines with a time service differ by less.
@@ -60,11 +73,15 @@ export class ProtectedResource {
 
   /** The metadata at a path of the gateway; undefined at any other path. */
   documentAt(path: string): Readonly<Record<string, unknown>> | undefined {
-    if (path !== wellKnown && path !== `${wellKnown}/mcp` && path !== this.#metadataUrl.pathname)
-      return undefined;
+    const own = [wellKnown, `${wellKnown}/mcp`, this.#metadataUrl.pathname];
+    // Whether there is such a view is not for everyone to know.
+    const [, place = path, view = ''] = /^(.*)(\/[\w.-]{1,64})$/.exec(path) ?? [];
+    const isOwn = own.includes(path);
+    const mayEnd = place !== wellKnown || this.#metadataUrl.pathname === wellKnown;
+    if (!isOwn && !(mayEnd && own.includes(place))) return undefined;
     const { keys, scopes } = this.#options;
     return {
-      resource: this.#resource,
+      resource: isOwn ? this.#resource : ofView(this.#resource, view),
       authorization_servers: [keys.issuer],
       bearer_methods_supported: ['header'],
       ...(scopes.length > 0 && { scopes_supported: scopes }),
@@ -72,14 +89,25 @@ export class ProtectedResource {
     };
   }
 
-  /** Checks the token of a request. Never rejects. */
-  async admit(authorization: string | undefined): Promise<Admission> {
+  /**
+   * Checks the token of a request. Never rejects.
+   * @param view - the end of the request's path if it is for a view: `/NAME`
+   */
+  async admit(authorization: string | undefined, view = ''): Promise<Admission> {
+    const admission = await this.#check(authorization, view);
+    return 'why' in admission ? this.#refused(admission.why, view) : admission;
+  }
+
+  async #check(
+    authorization: string | undefined,
+    view: string,
+  ): Promise<Admission | { readonly why: Fault }> {
     const token = /^Bearer ([\w.~+/-]+=*)$/i.exec(authorization ?? '')?.[1];
-    if (token === undefined) return this.#refused({});
+    if (token === undefined) return { why: {} };
     try {
       const { payload, protectedHeader } = await jwtVerify(token, this.#options.keys.find, {
         issuer: this.#options.keys.issuer,
-        audience: [...this.#audiences],
+        audience: this.#audiences.flatMap((each) => [each, ofView(each, view)]),
         algorithms,
         clockTolerance: leewaySeconds,
         currentDate: new Date(this.#clock.wallNow()),
@@ -101,7 +129,7 @@ export class ProtectedResource {
     }
   }
 
-  #admitted(payload: JWTPayload): Admission {
+  #admitted(payload: JWTPayload): TokenHolder | { readonly why: Fault } {
     // Its holder must prove a key, which is not checked here.
     if (payload['cnf'] !== undefined)
       return this.#invalid('the token is bound to a key, which is not supported');
@@ -110,21 +138,21 @@ export class ProtectedResource {
     if (user === undefined) return this.#invalid('the token names no subject');
     const granted = scopesOf(payload);
     const missing = this.#options.scopes.filter((each) => !granted.includes(each));
-    if (missing.length === 0) return { user };
+    if (missing.length === 0) return { user, claims: claimsOf(payload, granted) };
     const description = `the token lacks the scope ${missing.join(' ')}`;
-    return this.#refused({ error: 'insufficient_scope', error_description: description });
+    return { why: { error: 'insufficient_scope', error_description: description } };
   }
 
-  #invalid(reason: string): Admission {
-    return this.#refused({ error: 'invalid_token', error_description: reason });
+  #invalid(reason: string): { readonly why: Fault } {
+    return { why: { error: 'invalid_token', error_description: reason } };
   }
 
-  #refused(about: { readonly error?: string; readonly error_description?: string }): Admission {
+  #refused(about: Fault, view: string): Admission {
     const { scopes, keys } = this.#options;
     const parameters = {
       ...about,
       ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-      resource_metadata: this.#metadataUrl.href,
+      resource_metadata: `${this.#metadataUrl.href}${view}`,
     };
     const list = Object.entries(parameters).map(([name, value]) => `${name}="${value}"`);
     const { error, error_description: why = `send an access token of ${keys.issuer}` } = about;
@@ -159,12 +187,22 @@ function isIdToken(typ: unknown, payload: JWTPayload): boolean {
   return payload['nonce'] !== undefined || isHashed || payload['token_use'] === 'id';
 }
 
+function ofView(address: string, view: string): string {
+  return `${address.replace(/\/$/, '')}${view}`;
+}
+
 function isWebAddress(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
+}
+
+/** What the rules of views compare. The usual claim of groups is a list; some issuers write one as a string. */
+function claimsOf({ sub, groups }: JWTPayload, scopes: readonly string[]): ClientClaims {
+  const list: readonly unknown[] = Array.isArray(groups) ? groups : [groups];
+  return { user: isText(sub) ? sub : undefined, groups: list.filter(isText), scopes };
 }
 
 /** Some issuers write `scp`, as a string or a list. */

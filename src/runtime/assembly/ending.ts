@@ -1,7 +1,8 @@
 /** Follows a troupe from its start to its end, and reports how its servers ended. */
 
 import type { ServerState } from '../../domain/server-state.ts';
-import type { Problem } from '../../domain/settings.ts';
+import type { Problem, Settings } from '../../domain/settings.ts';
+import { equalData } from '../../policies/equal-data.ts';
 import type { CallDispatcher } from '../calls/dispatcher.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
 import type { Clients } from '../clients/clients.ts';
@@ -56,6 +57,8 @@ export class TroupeEnd {
   readonly #forced = new Set<string>();
   /** Problems that were known when the end began. */
   #known: readonly Problem[] = [];
+  /** The settings in force. */
+  #settings: Settings | undefined;
   readonly #faults: string[] = [];
 
   /** Must be created before the root is started. */
@@ -86,7 +89,7 @@ export class TroupeEnd {
   }
 
   #follow(onEnded: () => void): void {
-    const { parts, root, board, progress, records, problems, approvals } = this.#services;
+    const { parts, root, board, progress, records, approvals } = this.#services;
     if (parts.client === undefined) this.#services.processes?.reap();
     const endWatch = parts.watchSleep?.(() => root.send({ type: 'system.woke' }));
     root.on('reconciled', (event) => {
@@ -116,10 +119,7 @@ export class TroupeEnd {
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') this.begin();
         const { context } = snapshot;
-        if (context.settings !== null) {
-          problems.setOfSettings(context.settings.problems);
-          this.#services.calls.noteSettings(context.settings);
-        }
+        if (context.settings !== null) this.#noteSettings(context.settings);
         this.#services.budget.update(context);
         progress.checkReady();
       },
@@ -130,6 +130,18 @@ export class TroupeEnd {
       },
       complete: end,
     });
+  }
+
+  #noteSettings(settings: Settings): void {
+    const { problems, calls, listeners } = this.#services;
+    const before = this.#settings;
+    this.#settings = settings;
+    problems.setOfSettings(settings.problems);
+    calls.noteSettings(settings);
+    const { views = [] } = settings;
+    if (before === undefined || before === settings) return;
+    if (equalData(before.views ?? [], views) && before.isPartial === settings.isPartial) return;
+    listeners.emit('views.changed', { views: views.map(({ name }) => name) });
   }
 
   /** Forgets what is kept of servers that the root has forgotten. */

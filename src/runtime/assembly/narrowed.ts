@@ -41,8 +41,11 @@ export function viewRequests(services: ViewPorts, whole: Whole) {
   const names = () => book.settings?.views?.map(({ name }) => name) ?? [];
   return {
     views: (claims) => {
-      const isLimited = claims !== undefined && progress.hasReadSettings();
-      return isLimited ? viewsOf(book.settings?.views ?? [], claims) : names();
+      const { settings } = book;
+      if (claims === undefined) return names();
+      // Rules that are not known yet may open less than those that are.
+      if (!progress.hasReadSettings() || settings?.isPartial === true) return [];
+      return viewsOf(settings?.views ?? [], claims);
     },
     view: (name, { template } = {}) => {
       checkName('name of the view', name);

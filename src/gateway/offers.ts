@@ -1,6 +1,6 @@
 /**
- * Maps the servers' names and URIs to those that clients of the gateway see: all servers with prefixed names, or
- * one server under its own names.
+ * Maps the servers' names and URIs to those that clients of the gateway see: all servers with prefixed names, a
+ * view of them with the names of the view, or one server under its own names.
  */
 
 import { createHash } from 'node:crypto';
@@ -21,6 +21,10 @@ import { announcedAs, wireForm } from '../policies/tools/announced.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 type Item = Readonly<Record<string, unknown>>;
+type ShownTroupe = Pick<
+  Troupe,
+  'tools' | 'prompts' | 'resources' | 'resourceTemplates' | 'snapshot'
+>;
 
 /** A server and its own name for an item. */
 interface Meant {
@@ -28,7 +32,7 @@ interface Meant {
   readonly name: string;
 }
 
-export interface View {
+export interface Offers {
   tools(): readonly Item[];
   /** The tools without those that are for the user interface of an MCP App only. */
   toolsForModels(): readonly Item[];
@@ -48,8 +52,15 @@ export interface View {
   contents(server: string, contents: readonly Item[]): readonly Item[];
 }
 
-/** Shows all servers with prefixed names, or only one under its own names. */
-export function createView(troupe: Troupe, only: string | undefined): View {
+/**
+ * Shows all servers with prefixed names, or only one under its own names.
+ * @param isView - whether the troupe is a view, which names tools itself
+ */
+export function createOffers(
+  troupe: ShownTroupe,
+  only: string | undefined,
+  isView: boolean,
+): Offers {
   const isShown = ({ server }: { readonly server: string }): boolean =>
     only === undefined || server === only;
   const named = <Named extends Meant>(items: readonly Named[]): ReadonlyMap<string, Named> =>
@@ -60,7 +71,11 @@ export function createView(troupe: Troupe, only: string | undefined): View {
     only === undefined ? addressFor(server, uri) : uri;
   const tools = derived(
     () => troupe.tools(),
-    (list) => named(list.map((tool) => ({ server: tool.server, name: tool.tool, tool }))),
+    (list) => {
+      const found = list.map((tool) => ({ server: tool.server, name: tool.tool, tool }));
+      const isNamed = isView && only === undefined;
+      return isNamed ? new Map(found.map((it) => [it.tool.name, it])) : named(found);
+    },
   );
   const prompts = derived(
     () => troupe.prompts(),
@@ -76,7 +91,10 @@ export function createView(troupe: Troupe, only: string | undefined): View {
       .map(([name, { tool }]) => {
         // A policy that cuts descriptions also does so here.
         const isWhole = only !== undefined && tool.isCut !== true;
-        return isWhole ? announcedAs(tool) : toolItem(name, tool);
+        if (!isWhole) return toolItem(name, tool);
+        const announced = announcedAs(tool);
+        // A view may have renamed it.
+        return isView ? keepNumbers({ ...announced, name }, announced) : announced;
       });
   const offerItem = only === undefined ? shownItem : announcedAs;
   return {
@@ -119,20 +137,20 @@ export function createView(troupe: Troupe, only: string | undefined): View {
 
 /** The reference of a completion, with the server's own names. */
 export function refOf(
-  view: View,
+  offers: Offers,
   ref: CompletionRequest['ref'],
 ): Meant & Pick<CompletionRequest, 'ref'> {
   if (ref.type === 'ref/prompt') {
-    const meant = view.promptNamed(ref.name);
+    const meant = offers.promptNamed(ref.name);
     return { ...meant, ref: { type: 'ref/prompt', name: meant.name } };
   }
-  const meant = view.resourceAt(ref.uri);
+  const meant = offers.resourceAt(ref.uri);
   return { ...meant, ref: { type: 'ref/resource', uri: meant.name } };
 }
 
 /** A server's result, with URIs as clients see them. */
-export function shownResult(view: View, server: string, result: ToolResult): Item {
-  return keepNumbers({ ...result, content: view.blocks(server, result.content) }, result);
+export function shownResult(offers: Offers, server: string, result: ToolResult): Item {
+  return keepNumbers({ ...result, content: offers.blocks(server, result.content) }, result);
 }
 
 /** A tool as callers see it, without our additions. */
