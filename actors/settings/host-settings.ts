@@ -2,7 +2,9 @@
 
 import { unwritablePart } from '../../src/domain/data/exact-json.ts';
 import { printableLine } from '../../src/domain/data/printable.ts';
+import type { Scope } from '../../src/domain/settings.ts';
 import type { DocumentOrigin } from '../../src/settings/entry/places.ts';
+import { isPrivileged } from '../../src/settings/entry/server-entry.ts';
 import {
   type ParsedSettings,
   parseHostText,
@@ -143,4 +145,16 @@ export function keepGood(
   }));
   if (document === undefined) return { problems };
   return { ...before?.parsed, document, problems };
+}
+
+/** Marks a file of the user that cannot be read. Managed settings exclude all others even then. */
+export function inPlaceOf(
+  { file, scope }: { readonly file: string; readonly scope: Scope },
+  parsed: ParsedSettings,
+): ParsedSettings {
+  if (parsed.document !== undefined || !isPrivileged(scope)) return parsed;
+  const unread: ParsedSettings = { ...parsed, isUnread: true };
+  return scope === 'managed'
+    ? { ...unread, document: { file, scope, servers: [], mcp: {} } }
+    : unread;
 }

@@ -38,6 +38,7 @@ import {
 } from './file.ts';
 import {
   HostSettings,
+  inPlaceOf,
   keepGood,
   type PluginSettings,
   parsePluginSettings,
@@ -378,13 +379,4 @@ function absent(ref: SettingsFileRef): ParsedSettings {
   return inPlaceOf(ref, {
     problems: [{ file, message: 'the file does not exist; create it or leave it out' }],
   });
-}
-
-/** Marks a file of the user that cannot be read. Managed settings exclude all others even then. */
-function inPlaceOf({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
-  if (parsed.document !== undefined || !isPrivileged(scope)) return parsed;
-  const unread: ParsedSettings = { ...parsed, isUnread: true };
-  return scope === 'managed'
-    ? { ...unread, document: { file, scope, servers: [], mcp: {} } }
-    : unread;
 }

@@ -47,7 +47,7 @@ async function namesOf(client: Client): Promise<readonly string[]> {
 }
 
 /** Resolves when a stream has ended. */
-async function endOf(events: AsyncGenerator<unknown>): Promise<void> {
+async function endOf(events: AsyncGenerator): Promise<void> {
   try {
     for (;;) if ((await events.next()).done === true) return;
   } catch {

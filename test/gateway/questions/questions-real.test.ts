@@ -5,12 +5,12 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { createPlace, type Place } from '../cli/cli-process.ts';
-import { compiledCli } from '../cli/compiled-cli.ts';
+import { createPlace, type Place } from '../../cli/cli-process.ts';
+import { compiledCli } from '../../cli/compiled-cli.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../../fixtures/${name}`, import.meta.url));
 const program = compiledCli();
 // Starts two processes that each load an SDK, possibly on a busy machine.
 const limit = { timeout: 180_000 };

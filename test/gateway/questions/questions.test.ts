@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import type { QuestionBody } from '../../src/domain/question.ts';
-import { pong } from '../runtime/stage.ts';
-import { connect, gatewayStage, post } from './gateway-stage.ts';
+import type { QuestionBody } from '../../../src/domain/question.ts';
+import { pong } from '../../runtime/stage.ts';
+import { connect, gatewayStage, post } from '../gateway-stage.ts';
 
 const form: QuestionBody = {
   kind: 'form',

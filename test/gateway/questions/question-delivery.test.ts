@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Question } from '../../src/domain/question.ts';
-import { HeldCall } from '../../src/gateway/held-calls.ts';
-import { ClientQuestions, SessionlessClients } from '../../src/gateway/question-delivery.ts';
+import type { Question } from '../../../src/domain/question.ts';
+import { HeldCall } from '../../../src/gateway/held-calls.ts';
+import { ClientQuestions, SessionlessClients } from '../../../src/gateway/question-delivery.ts';
 
 const question = {
   id: 'q1',
