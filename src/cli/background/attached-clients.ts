@@ -143,7 +143,9 @@ export class AttachedClients {
         given.end();
         await end();
       };
-      given.once('close', () => stdin.end());
+      // Its process may have ended while the client opened. A gateway that does not read sees no end.
+      if (given.destroyed) stdin.destroy();
+      else given.once('close', () => stdin.destroy());
       this.#clients.set(client, { run, end: () => leave(drainMs) });
       void served.closed.then(() => leave(given.destroyed ? 0 : drainMs));
     });

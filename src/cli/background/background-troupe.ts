@@ -34,7 +34,10 @@ export const backgroundDefinition: CommandDefinition = {
 /** Runs until it is no longer needed. Resolves with the exit code. */
 async function runInBackground({ host, launch }: CliSession): Promise<number> {
   const createTroupe = await host.loadRuntime();
-  let answer: ControlHandler = () => Promise.reject(notNow('CONNECTING', 'starting; try again'));
+  let begin = (_answer: ControlHandler): void => undefined;
+  const begun = new Promise<ControlHandler>((resolve) => (begin = resolve));
+  // Requests that come earlier wait.
+  let answer: ControlHandler = async (...request) => (await begun)(...request);
   let connections = 0;
   let leftAt = realClock.now();
   let useChanged = (): void => undefined;
@@ -82,9 +85,11 @@ async function runInBackground({ host, launch }: CliSession): Promise<number> {
         if (ends) retireNow();
         return { ends };
       };
-      process.send?.('listening');
+      begin(answer);
+      // The command that started it may have been killed.
+      process.send?.('listening', undefined, undefined, () => undefined);
       const end = await Promise.race([ended, unneeded]);
-      answer = () => Promise.reject(notNow('SHUTTING_DOWN', 'ending; run the command again'));
+      answer = () => Promise.reject(isEnding());
       await attached.close();
       await stopOrderly(troupe, request, { force: end !== undefined });
       return end;
@@ -104,6 +109,7 @@ function startFor(troupe: Troupe, { server }: { readonly server?: string }): voi
     if (state === 'dormant') troupe.send({ type: 'server.start', server: name });
 }
 
-function notNow(code: 'CONNECTING' | 'SHUTTING_DOWN', words: string): TroupeError {
-  return new TroupeError(code, `the troupe is just ${words}`, { retryable: true });
+function isEnding(): TroupeError {
+  const message = 'the troupe is just ending; run the command again';
+  return new TroupeError('SHUTTING_DOWN', message, { retryable: true });
 }

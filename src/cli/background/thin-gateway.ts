@@ -59,7 +59,11 @@ export class ThinGateway {
           if (value !== 'closed') return resolve(this.#failure);
           if (this.#socket === undefined || this.#socket.destroyed) return resolve(undefined);
           // The troupe ends the connection once the requests in flight have their answers.
-          this.#socket.once('close', () => resolve(undefined));
+          this.#socket.once('close', () => {
+            // Nothing is left to answer, unless the troupe was killed.
+            this.#recover();
+            resolve(undefined);
+          });
           this.#socket.end();
         },
       });
@@ -83,10 +87,14 @@ export class ThinGateway {
       if (socket === undefined) return this.#lost();
       this.#begin(socket);
     } catch (error) {
-      // Nothing that lasts: the troupe may be starting, ending or stopped for a moment.
-      if (error instanceof TroupeError && error.retryable) return this.#lost();
-      this.#refused(error);
+      this.#failed(error);
     }
+  }
+
+  #failed(error: unknown): void {
+    // Nothing that lasts: the troupe may be starting, ending or stopped for a moment.
+    if (error instanceof TroupeError && error.retryable) return this.#lost();
+    this.#refused(error);
   }
 
   #begin(socket: Socket): void {
@@ -98,7 +106,7 @@ export class ThinGateway {
         if (isAttached) return this.#deliver(line);
         const answer = parsedJson(line);
         if (isRecord(answer) && 'error' in answer)
-          return this.#refused(errorFrom(answer['error'], 'attach'));
+          return this.#failed(errorFrom(answer['error'], 'attach'));
         isAttached = true;
         this.#actor.send({ type: 'troupe.attached' });
         for (const again of this.#again) socket.write(`${again}\n`);
@@ -109,7 +117,9 @@ export class ThinGateway {
     socket.on('data', (chunk: Buffer) => reader.push(chunk));
     socket.on('drain', () => void stdin.resume());
     socket.on('error', () => undefined);
-    socket.on('close', () => this.#lost());
+    socket.on('close', () => {
+      if (socket === this.#socket) this.#lost();
+    });
     socket.write(`${JSON.stringify({ id: 1, command: 'attach', args: attach })}\n`);
   }
 
@@ -132,6 +142,8 @@ export class ThinGateway {
     stdin.pause();
     if (this.#actor.getSnapshot().value === 'attached')
       note('lost the connection to the troupe in the background; connecting again');
+    this.#socket?.destroy();
+    this.#socket = undefined;
     this.#recover();
     this.#actor.send({ type: 'connection.lost' });
   }

@@ -34,6 +34,12 @@ const answerTimeoutMs = 10_000;
 /** Connecting to a local socket is instant unless its owner was stopped with SIGSTOP. */
 const connectTimeoutMs = 2_000;
 
+/** The last two say that it has just ended. */
+const absent = new Set([
+  ...['ENOENT', 'ECONNREFUSED', 'ENOTDIR', 'ENOTSOCK'],
+  ...['ECONNRESET', 'EPIPE'],
+]);
+
 const notAnswering = 'the running troupe does not answer; stop it and run troupe up again';
 
 /** Connects; resolves with undefined when no troupe listens there. */
@@ -53,7 +59,7 @@ export async function connectSocket(socketPath: string): Promise<Socket | undefi
     socket.destroy();
     const { name, code = '' } = error as NodeJS.ErrnoException;
     if (name === 'AbortError') throw new TroupeError('TIMEOUT_WAITING', notAnswering);
-    if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR', 'ENOTSOCK'].includes(code)) return undefined;
+    if (absent.has(code)) return undefined;
     throw new TroupeError(
       'UNAVAILABLE',
       `cannot use the socket ${socketPath} (${code}); choose another --state-dir`,

@@ -41,6 +41,8 @@ export async function findRunning(launch: Launch): Promise<RunningTroupe | undef
     return { client, identity, differences: differencesOf(launch, identity) };
   } catch (error) {
     client.close();
+    // It has just ended.
+    if (error instanceof TroupeError && error.code === 'NOT_RUNNING') return undefined;
     throw error;
   }
 }

@@ -11,7 +11,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { CliSession } from '../command.ts';
-import { type CommonFlags, settingsOptionsOf } from '../launch.ts';
+import { type CommonFlags, type Launch, settingsOptionsOf } from '../launch.ts';
 import { findRunning, type RunningTroupe } from './running-troupe.ts';
 import { controlSocketPath, makePrivateFolder } from './socket-path.ts';
 
@@ -22,6 +22,7 @@ export const backgroundCommand = '__background';
 const longestStartMs = 30_000;
 // A troupe that ends has five seconds for its servers.
 const longestEndMs = 6_000;
+const mostStarts = 3;
 const lockLimits = { patienceMs: longestStartMs + longestEndMs, longestHeldMs: 60_000 };
 
 /**
@@ -47,12 +48,20 @@ export async function findOrStart(session: CliSession): Promise<RunningTroupe | 
   if (isOther) output.note(`replaced the troupe of version ${found?.identity.version}`);
   const socket = controlSocketPath(launch);
   makePrivateFolder(path.dirname(socket));
-  return withFileLock(
-    `${socket}.start`,
-    realClock,
-    async () => (await findRunning(launch).catch(unlessEnding)) ?? (await start(session)),
-    lockLimits,
-  );
+  return withFileLock(`${socket}.start`, realClock, () => findOrStartAlone(session), lockLimits);
+}
+
+/**
+ * While no other command does. A troupe may end while it starts because it is killed, or because
+ * another one runs, whose starter was killed.
+ */
+async function findOrStartAlone(session: CliSession): Promise<RunningTroupe> {
+  for (let starts = 0; starts < mostStarts; starts += 1) {
+    const running =
+      (await findRunning(session.launch).catch(unlessEnding)) ?? (await start(session));
+    if (running !== undefined) return running;
+  }
+  throw notStarted(session.launch);
 }
 
 /** Has a troupe in the background end that nothing else uses; resolves once it has, with whether it does. */
@@ -73,17 +82,18 @@ async function mayStart({ host, launch }: CliSession): Promise<boolean> {
   return settings.background !== false;
 }
 
-/** @throws TroupeError `UNAVAILABLE` with the file that says why it did not start */
-async function start({ host, launch, output }: CliSession): Promise<RunningTroupe> {
-  const socket = controlSocketPath(launch);
-  const log = `${socket.replace(/\.sock$/u, '')}.log`;
+/**
+ * Resolves with undefined if the new troupe ended.
+ * @throws TroupeError `UNAVAILABLE` if it takes too long
+ */
+async function start({ host, launch, output }: CliSession): Promise<RunningTroupe | undefined> {
   const { stateFolder, stateFolderGiven, projectRoot } = launch;
   const flags: CommonFlags = {
     project: projectRoot,
     ...(stateFolderGiven && { stateDir: stateFolder }),
   };
   const words = [backgroundCommand, JSON.stringify(flags)];
-  const descriptor = openSync(log, 'w', 0o600);
+  const descriptor = openSync(logOf(launch), 'w', 0o600);
   const child = spawn(process.execPath, [...process.execArgv, host.program ?? '', ...words], {
     // Where the loaders that were given to Node are found.
     cwd: host.cwd,
@@ -105,14 +115,23 @@ async function start({ host, launch, output }: CliSession): Promise<RunningTroup
   );
   if (child.connected) child.disconnect();
   child.unref();
-  const running = listening === true ? await findRunning(launch) : undefined;
-  if (running === undefined)
-    throw new TroupeError(
-      'UNAVAILABLE',
-      `the troupe in the background did not start; see ${log}, or use --alone`,
-    );
+  if (listening === undefined) throw notStarted(launch);
+  const running = listening ? await findRunning(launch) : undefined;
+  if (running === undefined) return undefined;
   output.note(
     `started a troupe in the background (pid ${running.identity.pid}); it ends a minute after its last client`,
   );
   return running;
+}
+
+function logOf(launch: Launch): string {
+  return `${controlSocketPath(launch).replace(/\.sock$/u, '')}.log`;
+}
+
+/** Names the file that says why. */
+function notStarted(launch: Launch): TroupeError {
+  return new TroupeError(
+    'UNAVAILABLE',
+    `the troupe in the background did not start; see ${logOf(launch)}, or use --alone`,
+  );
 }
