@@ -61,11 +61,11 @@ describe('a thin gateway', () => {
     const file = path.join(temporaryFolder(), 'control.sock');
     let connections = 0;
     const server = createServer((socket) => {
-      const turn = turns[connections];
+      const answer = turns[connections];
       connections += 1;
       socket.on('error', () => undefined);
       socket.setEncoding('utf8').on('data', (text: string) => {
-        for (const line of text.split('\n').filter((each) => each !== '')) turn?.(socket, line);
+        for (const line of text.split('\n').filter((each) => each !== '')) answer?.(socket, line);
       });
     });
     server.listen(file);
