@@ -13,6 +13,7 @@ const entries = {
   index: 'src/index.ts',
   inspection: 'src/inspection.ts',
   login: 'src/login.ts',
+  machines: 'src/machines.ts',
   'settings/index': 'src/settings/index.ts',
   'testing/index': 'src/testing/index.ts',
   'adapters/ai-sdk': 'src/adapters/ai-sdk.ts',

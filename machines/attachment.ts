@@ -77,6 +77,7 @@ const losses = {
   ],
 } as const;
 
+/** Decides when a process connects to the troupe that other processes share. */
 export const attachmentMachine = attachmentSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen process.
   options: { maxIterations: 1_000 },

@@ -113,6 +113,7 @@ const releases = {
   ],
 } as const;
 
+/** A client's share of a server's process. */
 export const leaseMachine = leaseSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

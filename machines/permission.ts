@@ -208,6 +208,7 @@ const ended = {
   byRule: { guard: { type: 'isDeniedByRule', params: ofReview }, ...deniedAs('rule') },
 } as const;
 
+/** The permission of one call. */
 export const permissionMachine = permissionSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

@@ -132,6 +132,7 @@ const ofAnswer = ({ event: { action } }: { readonly event: Pick<QuestionReply, '
   fault: null,
 });
 
+/** A question of a server, until it is answered. */
 export const questionMachine = questionSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

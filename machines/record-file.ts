@@ -88,6 +88,7 @@ const settled = {
   ],
 } as const;
 
+/** A stored file: what was read of it, and what is written. */
 export const recordFileMachine = recordFileSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

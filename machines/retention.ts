@@ -71,6 +71,7 @@ const retentionSetup = setup({
 
 const params = ({ event }: { readonly event: PresentUse }): PresentUse => event;
 
+/** How long something unused is kept. */
 export const retentionMachine = retentionSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

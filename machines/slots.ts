@@ -226,6 +226,7 @@ function granting(change: (context: SlotsContext, event: SlotsEvent) => Partial<
   });
 }
 
+/** The permits to start servers. */
 export const slotsMachine = slotsTimes
   .extend({
     actions: {

@@ -44,6 +44,7 @@ const throttleSetup = setup({
   },
 });
 
+/** Passes signals on, at most one in each interval. */
 export const throttleMachine = throttleSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

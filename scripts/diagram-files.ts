@@ -6,6 +6,7 @@
 import { basename } from 'node:path';
 
 import { serverMachine } from '../machines/server/server.ts';
+import { chartConfig } from '../src/recorder/chart-json.ts';
 import { chartOutline, chartText } from '../src/testing/chart-text.ts';
 import { layOutChart } from './charts/chart-layout.ts';
 import {
@@ -22,6 +23,10 @@ import { type GeneratedFile, root } from './generated-files.ts';
 /** Each part of a chart is drawn in the file that writes it. */
 export const diagramFiles: readonly GeneratedFile[] = [
   comment('machines/server/server.ts', chartOutline(serverMachine)),
+  ...charts.map(({ machine }) => ({
+    path: `visualizations/charts/json/${machine.id}.json`,
+    update: () => `${JSON.stringify(chartConfig(machine), null, 2)}\n`,
+  })),
   ...charts.flatMap((chart) =>
     chart.pictures.flatMap((each) => [
       comment(each.source, drawingOf(chart, each)),

@@ -77,6 +77,7 @@ const mayAskForLess = { type: 'mayAskForLess', params: doneOf } as const;
 const scopesOf = ({ event }: { readonly event: { readonly scopes: readonly string[] } }) =>
   event.scopes;
 const noteWanted = { type: 'noteWanted', params: scopesOf } as const;
+/** The login behind one credential. */
 export const authorizationMachine = authorizationSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

@@ -43,6 +43,7 @@ export type {
   ServerInput,
 } from './context.ts';
 
+/** One MCP server: one actor for each generation of its settings. */
 export const serverMachine = serverSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

@@ -150,6 +150,7 @@ const reportFault = {
 const report = { type: 'report', params: outcomeOf } as const;
 const noteOutcome = { type: 'noteOutcome', params: outcomeOf } as const;
 
+/** The refresh of one of a server's lists. */
 export const refreshMachine = refreshSetup.createMachine({
   options: { maxIterations: 1_000 },
   id: 'refresh',

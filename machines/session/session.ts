@@ -161,6 +161,7 @@ function leaving(how: 'orderly' | 'lost' | 'draining') {
   });
 }
 
+/** One session with a server, from its settings to its end. */
 export const sessionMachine = sessionSetup.createMachine({
   options: { maxIterations: 1_000 },
   id: 'session',

@@ -108,6 +108,7 @@ const handoverSetup = setup({
   },
 });
 
+/** When a server's next generation takes over. */
 export const handoverMachine = handoverSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

@@ -49,6 +49,7 @@ import { troupeSetup } from './troupe-setup.ts';
 export type { TroupeEmitted, TroupeEvent, TroupeInput } from './context.ts';
 export { gatesOf, planOf } from './pass.ts';
 
+/** The reconciler, which makes the live servers match the desired ones. */
 export const troupeMachine = troupeSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },

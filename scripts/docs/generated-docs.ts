@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { type GeneratedFile, root } from '../generated-files.ts';
+import { chartSections } from './chart-sections.ts';
 import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
 import { hostEventTable, methodOverview, methodTable, troupeEventTable } from './library-tables.ts';
@@ -51,6 +52,7 @@ export const generatedDocs: readonly GeneratedFile[] = [
     catalog: catalogTable(),
     circuit: circuitTable(),
   })),
+  document('docs/charts.md', async () => ({ charts: await chartSections(root) })),
   document('docs/codes.md', async () => ({
     codes: await codeTable(root),
     outcomes: outcomeTable(),

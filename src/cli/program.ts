@@ -9,8 +9,8 @@ import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, type FlagDefinition, nameOf } from './command.ts';
 import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
+import { chartsCommand } from './commands/charts.ts';
 import { checkCommand } from './commands/check.ts';
-import { completionCommand } from './commands/completion.ts';
 import { connectCommands } from './commands/connect.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
@@ -33,7 +33,7 @@ import { statusCommand } from './commands/status.ts';
 import { toolsCommand, typesCommand } from './commands/tools.ts';
 import { upCommand } from './commands/up.ts';
 import { commonFlags } from './common-flags.ts';
-import { completeCommand } from './completion/scripts.ts';
+import { completeCommand, completionCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
 import { backgroundCommand } from './control/start.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
@@ -58,6 +58,7 @@ const groups: Readonly<Record<string, readonly CommandDefinition[]>> = {
     eventsCommand,
     inspectCommand,
     replayCommand,
+    chartsCommand,
   ],
   Use: [toolsCommand, callCommand, ...resourceCommands, ...promptCommands, typesCommand],
   Decide: [

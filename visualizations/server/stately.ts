@@ -11,10 +11,10 @@ import type {
   ActorKey,
   Inspection,
   InspectionRecord,
-  MachineKey,
   PicturedActor,
 } from '../../src/domain/host/inspection.ts';
 import { version } from '../../src/domain/version.ts';
+import { chartConfig } from '../../src/recorder/chart-json.ts';
 import { machines, stateValueOf } from '../../src/recorder/chart-names.ts';
 
 /** The used part of a `@statelyai/inspect` inspector, as `createWebSocketInspector()` and others return it. */
@@ -120,7 +120,10 @@ class StatelyBridge {
       // The root's id is generated.
       name: parent === undefined ? (machine ?? id) : id,
       parentId: parent,
-      definition: machine === undefined ? JSON.stringify({ id }) : definitionOf(machine),
+      definition:
+        machine === undefined
+          ? JSON.stringify({ id })
+          : JSON.stringify(chartConfig(machines[machine])),
       snapshot: { status: life, value: stateValueOf(leaves), context },
     } as unknown as StatelyInspectionEvent);
   }
@@ -135,11 +138,4 @@ class StatelyBridge {
       _version: `mcp-troupe ${version}`,
     };
   }
-}
-
-/** A chart as JSON, with functions as their names. */
-function definitionOf(machine: MachineKey): string {
-  return JSON.stringify(machines[machine].config, (_, value: unknown) =>
-    typeof value === 'function' ? { type: value.name } : value,
-  );
 }
