@@ -141,6 +141,7 @@ const recordSchema = z.looseObject({
   project: z.string(),
   client: z.string(),
   user: z.string().optional(),
+  view: z.string().optional(),
   server: z.string(),
   method: z.string(),
   tool: z.string().optional(),

@@ -12,6 +12,8 @@ export interface CallRecord {
   readonly client: string;
   /** The user of the client's access token. Absent without a token. */
   readonly user?: string;
+  /** The view through which it was made. Absent without one. */
+  readonly view?: string;
   readonly server: string;
   /** The method of MCP, such as `tools/call`. */
   readonly method: string;

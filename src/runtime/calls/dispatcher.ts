@@ -173,7 +173,7 @@ export class CallDispatcher {
     const { server } = operation;
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    const record = this.#ledger.begin(operation, this.#callerOf(entry.options));
+    const record = this.#ledger.begin(operation, this.#callerOf(entry.options), entry);
     try {
       if (this.#onFinished !== undefined) throw shuttingDown(server);
       entry.watch?.aimedAt(status);

@@ -15,7 +15,7 @@ import { methods } from '../../protocol/methods.ts';
 import type { DesiredBook } from '../desired/book.ts';
 import type { ReplaceableParts } from '../replaceable-parts.ts';
 import type { ProblemList } from '../status/problems.ts';
-import type { Caller } from './call.ts';
+import type { CallEntry, Caller } from './call.ts';
 import type { Operation } from './operation.ts';
 
 export interface CallLedgerPorts {
@@ -47,13 +47,18 @@ export class CallLedger {
   }
 
   /** Begins the record of a call. Returns undefined if it is not recorded. */
-  begin(operation: Operation<unknown>, caller: Caller): RecordedCall | undefined {
+  begin(
+    operation: Operation<unknown>,
+    caller: Caller,
+    { view }: Pick<CallEntry, 'view'>,
+  ): RecordedCall | undefined {
     const { book, clock, projectRoot: project } = this.#ports;
     const settings = book.settings?.ledger;
     const ledger = this.#ledger;
     if (settings === undefined || ledger === undefined) return undefined;
     const write = (record: CallRecord): void => ledger.append(writeJson(record), settings);
-    return new RecordedCall({ clock, project, caller, operation, settings, write });
+    const by = { ...caller, ...(view && { view: view.name }) };
+    return new RecordedCall({ clock, project, by, operation, settings, write });
   }
 
   /** Reports whether the calls that these settings want recorded cannot be. */
@@ -74,7 +79,7 @@ export class CallLedger {
 interface RecordedCallParts {
   readonly clock: Clock;
   readonly project: string;
-  readonly caller: Caller;
+  readonly by: Pick<CallRecord, 'client' | 'user' | 'view'>;
   readonly operation: Operation<unknown>;
   readonly settings: LedgerSettings;
   readonly write: (record: CallRecord) => void;
@@ -116,13 +121,13 @@ class RecordedCall {
   }
 
   #end({ resultBytes, ...end }: CallEnd): void {
-    const { clock, project, caller, operation, settings, write } = this.#parts;
+    const { clock, project, by, operation, settings, write } = this.#parts;
     const { server, kind, params, tool = operation.calledAs } = operation;
     const text = jsonOf(params);
     write({
       time: this.#time,
       project,
-      ...caller,
+      ...by,
       server: printableLine(server, nameLength),
       method: methods[kind].name,
       ...(tool !== undefined && { tool: printableLine(tool, nameLength) }),
