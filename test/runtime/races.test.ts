@@ -383,7 +383,12 @@ describe('a race', () => {
       await stage.advance(1_000);
     }
     expect(stage.sessions.scripts).toHaveLength(5);
-    expect(stage.stateOf('db')).toBe('failed.attemptsExhausted');
+    expect(stage.troupe.status('db')).toMatchObject({
+      state: 'failed',
+      reason: 'attemptsExhausted',
+      restarts: 4,
+      action: 'provide what is missing or fix /project/troupe.json:3, then troupe restart db',
+    });
   });
 
   it('T20: a server that ends as soon as it is ready is suspended', async () => {

@@ -302,6 +302,12 @@ describe('clients of one troupe', () => {
     await pidIn(client);
     process.kill(pid, 'SIGKILL');
     expect(await readyAgain(troupe, pid)).toBe(await readyAgain(client, pid));
+    // Each reports the loss of its own session.
+    for (const each of [troupe, client])
+      expect(each.status('shared')).toMatchObject({
+        restarts: 1,
+        lastError: { kind: 'crashed', message: 'The server process was ended by SIGKILL.' },
+      });
   });
 
   it('end with the troupe, which leaves no process', async () => {

@@ -78,6 +78,10 @@ describe('servers that need a login', () => {
     await Promise.all(['one', 'two'].map((name) => troupe.waitFor(name, 'authRequired', waits)));
     await expect(troupe.callServerTool('one', 'echo', {})).rejects.toMatchObject({
       code: 'AUTH_REQUIRED',
+      retryable: false,
+      outcome: 'not_executed',
+      message:
+        "Server one is authRequired: The server answered with status 401 (Unauthorized). Next: troupe.login('one')",
     });
     expect(troupe.status('one')).toMatchObject({ action: 'troupe login one' });
     expect(events).toEqual(['auth.needed', 'auth.needed']);
@@ -232,6 +236,8 @@ describe('a token', () => {
     });
     await troupe.waitFor('db', 'authRequired', waits);
     expect(other.seen.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
+    expect(troupe.tools()).toEqual([]);
+    expect(troupe.status('db')).toMatchObject({ catalog: 'none', action: 'troupe login db' });
     expect(await troupe.accounts()).toMatchObject([{ resource: issuer.server, servers: [] }]);
   });
 

@@ -69,6 +69,7 @@ describe('a decision', () => {
     expect(second.stateOf('db')).toBe(state);
     await write(second, servers({}));
     await second.advance(10_000);
+    expect(second.troupe.status('db')).toBeUndefined();
     await write(second, db);
     await second.advance(10_000);
     expect(second.stateOf('db')).toBe(state);
