@@ -136,7 +136,7 @@ module.exports = {
       from: {
         path: `^(${faces})/`,
         pathNot:
-          '^src/cli/(commands/(charts|serve|replay)|run/inspect-here|background/(attached-clients|thin-gateway))\\.ts$',
+          '^src/cli/(commands/(charts|serve|replay)|run/inspect-here|background/(attached-gateway|thin-gateway))\\.ts$',
       },
       to: { path: `^(${faces})/`, pathNot: ['^$1/'] },
     },

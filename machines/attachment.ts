@@ -3,6 +3,7 @@
  *
  * A connection that breaks is made again: at once, then after growing waits. The waits start over once
  * a connection has lasted a minute. After the last attempt, the process goes on without the troupe.
+ * When the client closes, the troupe gets a moment to answer the requests in flight.
  *
  * ```text
  * [*] -> attaching
@@ -13,7 +14,10 @@
  * attaching -- troupe.refused --> refused
  * attached -- connection.lost [mayRetry] --> waiting
  * attached -- connection.lost --> lost
+ * attached -- client.closed --> draining
  * attached -- after proven --> (stays)
+ * draining -- connection.lost | after drain --> closed
+ * draining -- client.closed --> (ignored)
  * waiting -- after wait --> attaching
  * closed -> [*]
  * refused -> [*]
@@ -28,6 +32,9 @@ export const attachWaitsMs = [0, 250, 1_000, 3_000, 8_000] as const;
 
 // A connection that breaks sooner does not show that the troupe works.
 const provenMs = 60_000;
+
+/** How long the last answers may take: twice the time that the troupe gives its requests in flight. */
+export const drainMs = 4_000;
 
 export interface AttachmentContext {
   /** Connections that were lost in a row. */
@@ -67,6 +74,8 @@ const attachmentSetup = setup({
     wait: ({ context }) => Number(attachWaitsMs[context.losses - 1]),
     /** How long a connection lasts that shows that the troupe works. */
     proven: provenMs,
+    /** How long the last answers may take. */
+    drain: drainMs,
   },
 });
 
@@ -90,7 +99,14 @@ export const attachmentMachine = attachmentSetup.createMachine({
       entry: 'attach',
       on: { ...losses, 'troupe.attached': 'attached', 'troupe.refused': 'refused' },
     },
-    attached: { on: losses, after: { proven: { actions: 'forgetLosses' } } },
+    attached: {
+      on: { ...losses, 'client.closed': 'draining' },
+      after: { proven: { actions: 'forgetLosses' } },
+    },
+    draining: {
+      on: { 'connection.lost': 'closed', 'client.closed': {} },
+      after: { drain: 'closed' },
+    },
     waiting: { after: { wait: 'attaching' } },
     closed: { type: 'final' },
     refused: { type: 'final' },

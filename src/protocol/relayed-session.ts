@@ -109,6 +109,11 @@ export class RelayedSession {
     };
   }
 
+  /** Requests that have no answer. */
+  unanswered(): readonly Id[] {
+    return [...this.#pending.keys()];
+  }
+
   #isPending(id: Id | undefined): boolean {
     return id !== undefined && this.#pending.has(id);
   }

@@ -6,6 +6,7 @@ import {
   type AttachmentEvent,
   attachmentMachine,
   attachWaitsMs,
+  drainMs,
 } from '../../machines/attachment.ts';
 import { explore } from '../../src/testing/explore.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -25,7 +26,8 @@ const examples = {
 const over = { attached: 'ignored', refused: 'ignored', lost: 'ignored', closed: 'stays' };
 const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, string>>>> = {
   attaching: { attached: 'attached', refused: 'refused', lost: 'waiting', closed: 'closed' },
-  attached: { attached: 'ignored', refused: 'ignored', lost: 'waiting', closed: 'closed' },
+  attached: { attached: 'ignored', refused: 'ignored', lost: 'waiting', closed: 'draining' },
+  draining: { attached: 'ignored', refused: 'ignored', lost: 'closed', closed: 'stays' },
   waiting: { attached: 'ignored', refused: 'ignored', lost: 'ignored', closed: 'closed' },
   // The transition of the whole chart; an actor that has ended hears nothing.
   closed: over,
@@ -35,6 +37,7 @@ const replies: Readonly<Record<State, Readonly<Record<keyof typeof examples, str
 const ways: Readonly<Record<Exclude<State, 'lost'>, readonly AttachmentEvent[]>> = {
   attaching: [],
   attached: [examples.attached],
+  draining: [examples.attached, examples.closed],
   waiting: [examples.lost],
   closed: [examples.closed],
   refused: [examples.refused],
@@ -98,5 +101,16 @@ describe('an attachment', () => {
     actor.send(examples.lost);
     clock.advanceBy(0);
     expect(askedAt.at(-1)).toBe(72_250);
+  });
+
+  it('gives the last answers of a closed client a bounded time', () => {
+    const { clock, actor } = attached();
+    actor.send(examples.attached);
+    actor.send(examples.closed);
+    clock.advanceBy(drainMs - 1);
+    expect(actor.getSnapshot().value).toBe('draining');
+    clock.advanceBy(1);
+    expect(actor.getSnapshot().value).toBe('closed');
+    expect(clock.pendingCount).toBe(0);
   });
 });

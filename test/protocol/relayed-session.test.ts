@@ -50,6 +50,14 @@ describe('a session that is passed on to another server', () => {
     expect(session.lose().again).toEqual([initialize, initialized]);
   });
 
+  it('lists what has no answer at the end', () => {
+    const session = introduced();
+    session.fromClient(line({ id: 2, method: 'tools/list' }));
+    session.fromClient(line({ id: 3, method: 'tools/call', params: { name: 'x' } }));
+    session.lose();
+    expect(session.unanswered()).toEqual([2]);
+  });
+
   it('forgets a request that the client cancelled', () => {
     const session = introduced();
     session.fromClient(line({ id: 3, method: 'tools/call' }));

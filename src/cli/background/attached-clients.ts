@@ -3,25 +3,21 @@
  * settings, environment and gateway, and shares the servers' processes with the others.
  */
 
-import { randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
-import { PassThrough } from 'node:stream';
 import { defined } from '../../domain/data/defined.ts';
-import { printableLine } from '../../domain/data/printable.ts';
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { isUsable } from '../../domain/server-state.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import { version } from '../../domain/version.ts';
-import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { controlHandler } from '../control/commands.ts';
-import { type ControlResults, relayNote } from '../control/protocol.ts';
+import type { ControlResults } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
 import type { ControlContext, ControlHandler } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
-import { drainMs, logStates, longestNote, requireView } from '../run/gateway-notes.ts';
+import { requireView } from '../run/gateway-notes.ts';
 import type { HereHandler } from '../run/inspect-here.ts';
 
 /** Commands that apply to a server for all clients, by the event for those clients. */
@@ -67,6 +63,11 @@ export class AttachedClients {
     return command === 'status' ? this.#withUsers(result as TroupeSnapshot, server) : result;
   };
 
+  /** Whether there are any. */
+  get isUsed(): boolean {
+    return this.#clients.size > 0;
+  }
+
   /** Ends all, with the time that their requests get. */
   async close(): Promise<void> {
     await Promise.all([...this.#clients.values()].map(({ end }) => end()));
@@ -74,10 +75,9 @@ export class AttachedClients {
 
   async #attach(
     { name, config, bare, allow, trusted, roots, only, view, env }: ControlArgs['attach'],
-    { handOver }: ControlContext,
+    { handOver, signal }: ControlContext,
   ): Promise<ControlResults['attach']> {
-    const { Gateway } = await import('../../gateway/gateway.ts');
-    const { startStdioGateway } = await import('../../gateway/stdio-gateway.ts');
+    const { attachedGateway } = await import('./attached-gateway.ts');
     const { allow: _allow, trusted: _trusted, ...own } = this.#launch;
     const launch: Launch = {
       ...own,
@@ -98,20 +98,7 @@ export class AttachedClients {
       env,
       questions: questionKinds,
     });
-    let socket: Socket | undefined;
-    const missed: string[] = [];
-    const note = (text: string): void => {
-      const line = relayNote(printableLine(text, longestNote));
-      if (socket === undefined) missed.push(line);
-      else if (!socket.writableNeedDrain && socket.writable) socket.write(line);
-    };
-    const gateway = new Gateway({
-      troupe: client,
-      clock: realClock,
-      report: note,
-      asksForLogins: true,
-      ...defined({ only, view }),
-    });
+    const gateway = attachedGateway(client, launch, defined({ only, view }));
     const end = async (): Promise<void> => {
       this.#clients.delete(client);
       gateway.close();
@@ -121,33 +108,16 @@ export class AttachedClients {
     this.#clients.set(client, { end, run });
     try {
       await client.ready();
+      if (signal.aborted) throw new TroupeError('CANCELLED', 'the connection closed meanwhile');
       if (only !== undefined) requireServer(client, only);
       requireView(client, view);
     } catch (error) {
       await end();
       throw error;
     }
-    handOver?.((given) => {
-      socket = given;
-      // The gateway reads only once it has started; nothing may be lost until then.
-      const stdin = given.pipe(new PassThrough());
-      const served = startStdioGateway(gateway, {
-        stdin,
-        stdout: given,
-        idPrefix: `${randomUUID()}-`,
-      });
-      for (const line of missed) given.write(line);
-      logStates(note, launch, client, only);
-      const leave = async (limitMs: number): Promise<void> => {
-        await served.close(limitMs);
-        given.end();
-        await end();
-      };
-      // Its process may have ended while the client opened. A gateway that does not read sees no end.
-      if (given.destroyed) stdin.destroy();
-      else given.once('close', () => stdin.destroy());
-      this.#clients.set(client, { run, end: () => leave(drainMs) });
-      void served.closed.then(() => leave(given.destroyed ? 0 : drainMs));
+    handOver?.((socket) => {
+      const leave = gateway.serve(socket, end);
+      this.#clients.set(client, { run, end: leave });
     });
     return { pid: process.pid };
   }

@@ -90,6 +90,8 @@ async function runInBackground({ host, launch }: CliSession): Promise<number> {
       process.send?.('listening', undefined, undefined, () => undefined);
       const end = await Promise.race([ended, unneeded]);
       answer = () => Promise.reject(isEnding());
+      // The next one can open the socket at once.
+      socket.stopAccepting();
       await attached.close();
       await stopOrderly(troupe, request, { force: end !== undefined });
       return end;

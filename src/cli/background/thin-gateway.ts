@@ -54,17 +54,11 @@ export class ThinGateway {
       this.#actor.subscribe({
         complete: () => {
           const { value } = this.#actor.getSnapshot();
-          if (value === 'lost') this.#giveUp();
           stdin.pause();
-          if (value !== 'closed') return resolve(this.#failure);
-          if (this.#socket === undefined || this.#socket.destroyed) return resolve(undefined);
-          // The troupe ends the connection once the requests in flight have their answers.
-          this.#socket.once('close', () => {
-            // Nothing is left to answer, unless the troupe was killed.
-            this.#recover();
-            resolve(undefined);
-          });
-          this.#socket.end();
+          this.#socket?.destroy();
+          this.#settle();
+          if (value === 'lost') this.#giveUp();
+          resolve(this.#failure);
         },
       });
     });
@@ -78,13 +72,18 @@ export class ThinGateway {
 
   /** Ends as soon as the requests in flight have their answers. */
   close(): void {
-    if (this.#actor.getSnapshot().status === 'active') this.#actor.send({ type: 'client.closed' });
+    if (this.#actor.getSnapshot().status !== 'active') return;
+    this.#actor.send({ type: 'client.closed' });
+    // The troupe ends the connection once the requests in flight have their answers.
+    this.#socket?.end();
   }
 
   async #attach(): Promise<void> {
     try {
       const socket = await connectSocket(await this.#options.find());
       if (socket === undefined) return this.#lost();
+      // The client may have closed meanwhile.
+      if (this.#actor.getSnapshot().status !== 'active') return void socket.destroy();
       this.#begin(socket);
     } catch (error) {
       this.#failed(error);
@@ -93,7 +92,9 @@ export class ThinGateway {
 
   #failed(error: unknown): void {
     // Nothing that lasts: the troupe may be starting, ending or stopped for a moment.
-    if (error instanceof TroupeError && error.retryable) return this.#lost();
+    const isPassing =
+      error instanceof TroupeError && (error.retryable || error.code === 'SHUTTING_DOWN');
+    if (isPassing) return this.#lost();
     this.#refused(error);
   }
 
@@ -144,7 +145,7 @@ export class ThinGateway {
       note('lost the connection to the troupe in the background; connecting again');
     this.#socket?.destroy();
     this.#socket = undefined;
-    this.#recover();
+    this.#again = this.#recover();
     this.#actor.send({ type: 'connection.lost' });
   }
 
@@ -154,25 +155,35 @@ export class ThinGateway {
     if (this.#actor.getSnapshot().status === 'active') this.#actor.send({ type: 'troupe.refused' });
   }
 
-  /** Answers what must not be repeated, and keeps what the next troupe has to hear. */
-  #recover(): void {
+  /** Answers what must not be repeated; returns what the next troupe has to hear. */
+  #recover(): readonly string[] {
     const { again, unknown, withdrawn } = this.#session.lose();
-    this.#again = again;
     const lost = new TroupeError(
       'UNAVAILABLE',
       'The troupe in the background ended during this request. Check whether it took effect before you repeat it.',
       { outcome: 'unknown' },
     );
-    const { code, message, data } = failedRequest(lost);
-    for (const { id, isCall } of unknown)
-      this.#say({
-        id,
-        ...(isCall ? { result: failedCall(lost) } : { error: { code, message, data } }),
-      });
+    for (const { id, isCall } of unknown) this.#fail(id, isCall, lost);
     for (const requestId of withdrawn) {
       const params = { requestId, reason: 'the troupe that asked has ended' };
       this.#say({ method: methods.cancelled.name, params });
     }
+    return again;
+  }
+
+  /** Answers all that is left at the end. */
+  #settle(): void {
+    this.#recover();
+    const ended = new TroupeError('UNAVAILABLE', 'The gateway ended before this was answered.');
+    for (const id of this.#session.unanswered()) this.#fail(id, false, ended);
+  }
+
+  #fail(id: string | number, isCall: boolean, error: TroupeError): void {
+    const { code, message, data } = failedRequest(error);
+    this.#say({
+      id,
+      ...(isCall ? { result: failedCall(error) } : { error: { code, message, data } }),
+    });
   }
 
   #say(message: Readonly<Record<string, unknown>>): void {

@@ -118,6 +118,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         return end;
       } finally {
         gateway.close();
+        if (attached.isUsed) control?.stopAccepting();
         await attached.close();
         await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
         inspecting.close();

@@ -142,6 +142,8 @@ export const upCommand: CommandDefinition<UpFlags> = {
           // The table would push the lines about the stop out of the window.
           screen.end();
           showStop(troupe, screen, request.received());
+          // The troupe that its clients start instead can open the socket at once.
+          if (attached.isUsed) socket.stopAccepting();
           await attached.close();
           await stopOrderly(troupe, request, { force: end !== undefined });
           screen.say('stopped');

@@ -54,6 +54,8 @@ export type ControlHandler<Command extends ControlCommand = ControlCommand> = (
 
 export interface ControlServer {
   readonly path: string;
+  /** Removes the socket, so that another troupe may open it; the present clients stay connected. */
+  stopAccepting(): void;
   /** Removes the socket and disconnects every client. */
   close(): void;
 }
@@ -109,6 +111,7 @@ export async function openControlServer(
   chmodSync(socketPath, 0o600);
   return {
     path: socketPath,
+    stopAccepting: () => listener.stopAccepting(),
     close: () => listener.close(),
   };
 }

@@ -48,7 +48,23 @@ export async function findOrStart(session: CliSession): Promise<RunningTroupe | 
   if (isOther) output.note(`replaced the troupe of version ${found?.identity.version}`);
   const socket = controlSocketPath(launch);
   makePrivateFolder(path.dirname(socket));
-  return withFileLock(`${socket}.start`, realClock, () => findOrStartAlone(session), lockLimits);
+  return withFileLock(
+    `${socket}.start`,
+    realClock,
+    () => findOrStartAlone(session),
+    lockLimits,
+  ).catch(unusableFolder);
+}
+
+/** @throws TroupeError instead of the file system's error about the lock */
+function unusableFolder(error: unknown): never {
+  if (error instanceof TroupeError) throw error;
+  const { message, code } = error as NodeJS.ErrnoException;
+  throw new TroupeError('UNAVAILABLE', `no troupe can be started (${code ?? message})`, {
+    // Another command may be starting one.
+    retryable: code === 'ELOCKED',
+    cause: error,
+  });
 }
 
 /**
@@ -71,10 +87,12 @@ export async function retire({ client }: RunningTroupe): Promise<boolean> {
   return ends;
 }
 
-/** A troupe that is about to end counts as none. */
+/** A troupe that is ending, or ended before it answered, counts as none. */
 function unlessEnding(error: unknown): undefined {
-  if (!(error instanceof TroupeError) || error.code !== 'SHUTTING_DOWN') throw error;
+  if (!(error instanceof TroupeError) || !endingCodes.has(error.code)) throw error;
 }
+
+const endingCodes: ReadonlySet<string> = new Set(['SHUTTING_DOWN', 'NOT_RUNNING']);
 
 async function mayStart({ host, launch }: CliSession): Promise<boolean> {
   if ((host.env['MCP_TROUPE_NO_BACKGROUND'] ?? '') !== '') return false;

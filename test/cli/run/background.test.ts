@@ -1,114 +1,115 @@
 /** The troupe in the background, with real processes. */
 
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { initialize } from '../../fixtures/initialize.ts';
-import { createPlace, type Place } from '../cli-process.ts';
+import { describe, expect, it } from 'vitest';
+import { connectControl, connectSocket } from '../../../src/cli/control/control-client.ts';
+import { controlSocketPath } from '../../../src/cli/control/socket-path.ts';
+import { realOrPlanned } from '../../../src/cli/launch.ts';
 import { compiledCli } from '../compiled-cli.ts';
+import { type SharedPlace, sharedPlace } from './shared-place.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
 const program = compiledCli();
 const limit = { timeout: 180_000 };
 
-/** A place whose commands share a troupe, which is killed when the test ends. */
-function sharedPlace(): Place {
-  const place = createPlace(program);
-  place.writeProject({});
-  onTestFinished(() => {
-    for (const pid of backgroundsOf(place)) process.kill(pid, 'SIGKILL');
-  });
-  return place;
-}
+const lostCall = {
+  isError: true,
+  _meta: { 'mcp-troupe/error': { code: 'UNAVAILABLE', outcome: 'unknown' } },
+};
 
-function backgroundsOf({ folder }: Place): readonly number[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/u.test(entry))
-    .filter((pid) => {
-      try {
-        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-        return words.includes('__background') && words.some((word) => word.includes(folder));
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
-
-/** A host that starts `troupe serve` over stdio. */
-async function hostOf(place: Place) {
-  const folders = ['--project', place.folder, '--state-dir', path.join(place.folder, 'state')];
-  const words = [...program.words, 'serve', '--config', place.settings, ...folders];
-  const { MCP_TROUPE_NO_BACKGROUND: _alone, ...env } = process.env;
-  const child = spawn(process.execPath, words, { cwd: root, env, stdio: 'pipe' });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const answers = new Map<unknown, (answer: Record<string, unknown>) => void>();
-  let rest = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const message = JSON.parse(line) as Record<string, unknown>;
-      answers.get(message['id'])?.(message);
-    }
+function socketOf({ folder }: SharedPlace): string {
+  return controlSocketPath({
+    projectRoot: realOrPlanned(folder),
+    stateFolder: realOrPlanned(path.join(folder, 'state')),
   });
-  let id = 1;
-  const send = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
-  const request = (method: string, params: object = {}): Promise<Record<string, unknown>> => {
-    id += 1;
-    const asked = id;
-    return new Promise((resolve) => {
-      answers.set(asked, resolve);
-      send({ jsonrpc: '2.0', id: asked, method, params });
-    });
-  };
-  const introduced = new Promise((resolve) => answers.set(1, resolve));
-  send({ ...initialize(), id: 1 });
-  await introduced;
-  send({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  return {
-    call: (tool: string, args: object = {}) =>
-      request('tools/call', { name: `db__${tool}`, arguments: args }),
-    list: () => request('tools/list'),
-    async leave(): Promise<unknown> {
-      child.stdin.end();
-      const [exitCode] = (await once(child, 'exit')) as [number];
-      return exitCode;
-    },
-  };
 }
 
 describe('the troupe in the background', () => {
-  it('is started by the first of several hosts, which share its servers', limit, async () => {
-    const place = sharedPlace();
+  it('is one for 20 hosts that start at once, which share its servers', limit, async () => {
+    const place = sharedPlace(program);
     place.writeSettings({ db: place.server() });
-    const hosts = await Promise.all([hostOf(place), hostOf(place), hostOf(place)]);
+    const hosts = await Promise.all(Array.from({ length: 20 }, () => place.host()));
     const lists = await Promise.all(hosts.map((host) => host.list()));
     for (const { result } of lists)
       expect((result as { tools: unknown[] }).tools.length).toBeGreaterThan(0);
-    expect(backgroundsOf(place)).toHaveLength(1);
+    expect(place.backgrounds()).toHaveLength(1);
     expect(place.servers()).toHaveLength(1);
-    expect(await Promise.all(hosts.map((host) => host.leave()))).toEqual([0, 0, 0]);
+    expect(hosts.filter((host) => host.notes().includes('running alone'))).toEqual([]);
+    const ends = await Promise.all(hosts.map((host) => host.leave()));
+    expect(new Set(ends)).toEqual(new Set([0]));
   });
 
   it('is started again when it was killed, and its calls have an outcome', limit, async () => {
-    const place = sharedPlace();
+    const place = sharedPlace(program);
     place.writeSettings({ db: place.server('mute-on-call') });
-    const host = await hostOf(place);
+    const host = await place.host();
     await host.list();
-    const [first = 0] = backgroundsOf(place);
+    const [first = 0] = place.backgrounds();
     const lost = host.call('echo', { text: 'hello' });
     await host.list();
     process.kill(first, 'SIGKILL');
-    expect((await lost)['result']).toMatchObject({
-      isError: true,
-      _meta: { 'mcp-troupe/error': { code: 'UNAVAILABLE', outcome: 'unknown' } },
-    });
+    expect((await lost)['result']).toMatchObject(lostCall);
     expect((await host.list())['result']).toHaveProperty('tools');
-    expect(backgroundsOf(place)).not.toContain(first);
+    expect(place.backgrounds()).not.toContain(first);
     expect(await host.leave()).toBe(0);
+  });
+
+  it('is replaced at once when it ends by a signal while calls are in flight', limit, async () => {
+    const place = sharedPlace(program);
+    place.writeSettings({ db: place.server('mute-on-call') });
+    const [busy, other] = await Promise.all([place.host(), place.host()]);
+    const [first = 0] = place.backgrounds();
+    const lost = busy.call('echo', { text: 'hello' });
+    await Promise.all([busy.list(), other.list()]);
+    process.kill(first, 'SIGTERM');
+    expect((await lost)['result']).toMatchObject({ isError: true });
+    for (const host of [busy, other]) expect((await host.list())['result']).toHaveProperty('tools');
+    expect(await Promise.all([busy.leave(), other.leave()])).toEqual([0, 0]);
+  });
+
+  it('answers the calls in flight of a gateway that gets a signal', limit, async () => {
+    const place = sharedPlace(program);
+    const file = path.join(place.folder, 'go');
+    const server = place.server('slow-until') as { readonly args: readonly string[] };
+    place.writeSettings({ db: { ...server, args: [...server.args, file] } });
+    const host = await place.host();
+    const called = host.call('slow', { text: 'hello' });
+    await host.list();
+    const ended = host.stop('SIGTERM');
+    writeFileSync(file, '');
+    expect((await called)['result']).not.toHaveProperty('isError');
+    expect(await ended).toBe(143);
+  });
+
+  it('does not keep a gateway whose host left, even if it hangs', limit, async () => {
+    const place = sharedPlace(program);
+    place.writeSettings({ db: place.server() });
+    const host = await place.host();
+    await host.list();
+    const [first = 0] = place.backgrounds();
+    process.kill(first, 'SIGSTOP');
+    const called = host.call('echo', { text: 'hello' });
+    expect(await host.leave()).toBe(0);
+    expect((await called)['result']).toMatchObject(lostCall);
+  });
+
+  it('forgets a client that disconnects while it attaches', limit, async () => {
+    const place = sharedPlace(program);
+    place.writeSettings({ db: place.server() });
+    const host = await place.host();
+    const gone = await connectSocket(socketOf(place));
+    const args = { name: 'gone', config: [place.settings], bare: false, allow: null, env: {} };
+    gone?.write(`${JSON.stringify({ id: 1, command: 'attach', args })}\n`, () => gone.destroy());
+    if (gone !== undefined) await once(gone, 'close');
+    const control = await connectControl(socketOf(place));
+    // A later client attaches after the end of the one that has gone.
+    const other = await place.host();
+    const { troupe } = (await control?.request('status', {})) ?? {};
+    expect(troupe?.clients?.map(({ name }) => name)).toEqual([
+      `serve, pid ${host.pid}`,
+      `serve, pid ${other.pid}`,
+    ]);
+    control?.close();
   });
 });
