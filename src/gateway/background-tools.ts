@@ -9,6 +9,7 @@ import { printableLine } from '../domain/data/printable.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { argumentsError } from '../domain/user-errors.ts';
 import type { CallReport, Troupe } from '../runtime/troupe.ts';
+import type { OnRevoked } from './held-calls.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 type BackgroundTroupe = Pick<Troupe, 'backgroundCalls' | 'backgroundServers' | 'collect'>;
@@ -21,6 +22,7 @@ interface Parked {
   readonly tool: string;
   readonly owner: object | string;
   readonly abort: () => void;
+  endWatch: () => void;
 }
 
 /** A result for a client. */
@@ -100,17 +102,26 @@ export class BackgroundTools {
     return isOffered && !listed.some(({ name }) => name === exposed);
   }
 
-  /** Returns a call's result, or a receipt with an id when the call moved to the background. */
+  /**
+   * Returns a call's result, or a receipt with an id when the call moved to the background. The call ends once its
+   * client may no longer collect it.
+   */
   receipt(
     { result, meta }: CallReport,
     owner: object | string,
     abort: () => void,
+    onRevoked?: OnRevoked,
   ): CallReport['result'] {
     if (meta.background === undefined) return result;
     this.#forgetOld();
     const id = `background-${randomBytes(idBytes).toString('base64url')}`;
     const { server, tool } = meta;
-    this.#parked.set(id, { id: meta.background, server, tool, owner, abort });
+    const parked: Parked = {
+      ...{ id: meta.background, server, tool, owner, abort },
+      endWatch: () => undefined,
+    };
+    this.#parked.set(id, parked);
+    if (onRevoked !== undefined) parked.endWatch = onRevoked(() => this.#drop(id, parked));
     return textResult(
       `Tool ${tool} of ${server} is still running and continues in the background. Get its result with the tool ${collectName} and the id ${id}, or cancel it with ${cancelName}.`,
       id,
@@ -133,7 +144,7 @@ export class BackgroundTools {
     if (exposed === collectName) return this.#collect(id, parked, waitIn(args), signal);
     const isOver = this.#known().get(parked.id) !== 'running';
     if (isOver) return own(`This call has already ended. Get its result with ${collectName}.`, id);
-    this.#parked.delete(id);
+    this.#forget(id, parked);
     parked.abort();
     // The outcome is reported here, so nothing is left to collect.
     const end = await this.#troupe.collect(parked.id).catch((error: unknown) => error);
@@ -151,12 +162,19 @@ export class BackgroundTools {
 
   /** Cancels the calls of a client that is gone, because no other client can collect them. */
   leave(owner: object | string): void {
-    for (const [id, parked] of this.#parked) {
-      if (parked.owner !== owner) continue;
-      this.#parked.delete(id);
-      parked.abort();
-      this.#troupe.collect(parked.id).catch(() => undefined);
-    }
+    for (const [id, parked] of [...this.#parked])
+      if (parked.owner === owner) this.#drop(id, parked);
+  }
+
+  #drop(id: string, parked: Parked): void {
+    this.#forget(id, parked);
+    parked.abort();
+    this.#troupe.collect(parked.id).catch(() => undefined);
+  }
+
+  #forget(id: string, { endWatch }: Parked): void {
+    this.#parked.delete(id);
+    endWatch();
   }
 
   async #collect(
@@ -196,7 +214,7 @@ export class BackgroundTools {
   /** Forgets calls that the runtime has removed; it limits their number and age. */
   #forgetOld(): void {
     const known = this.#known();
-    for (const [id, parked] of this.#parked) if (!known.has(parked.id)) this.#parked.delete(id);
+    for (const [id, parked] of this.#parked) if (!known.has(parked.id)) this.#forget(id, parked);
   }
 
   #known(): ReadonlyMap<string, string> {

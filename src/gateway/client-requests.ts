@@ -22,7 +22,7 @@ import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
 import type { RequestContext } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
-import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
+import { type Answer, canAnswer, HeldCall, HeldCalls, type OnRevoked } from './held-calls.ts';
 import type { PageOpener } from './logins.ts';
 import { shownResult, unknownName } from './offers.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
@@ -36,6 +36,8 @@ type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
 export interface ClientIdentity {
   /** The subject of the client's access token, if it has one. */
   readonly user?: string;
+  /** Default: the connection ends with what it may be used for. */
+  readonly onRevoked?: OnRevoked;
 }
 
 // Longer than any product's name.
@@ -47,6 +49,7 @@ export class ClientRequests {
   readonly #server: Pick<Server, 'getClientCapabilities' | 'getClientVersion'>;
   /** The subject of the client's access token. */
   readonly #user: string | undefined;
+  readonly #onRevoked: OnRevoked | undefined;
   /** Requests in progress, with their server's name. */
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
@@ -58,9 +61,10 @@ export class ClientRequests {
     gateway: Gateway,
     era: 'legacy' | 'modern',
     server: Pick<Server, 'getClientCapabilities' | 'getClientVersion'>,
-    { user }: ClientIdentity,
+    { user, onRevoked }: ClientIdentity,
   ) {
     this.#user = user;
+    this.#onRevoked = onRevoked;
     this.#gateway = gateway;
     this.#era = era;
     this.#server = server;
@@ -127,7 +131,7 @@ export class ClientRequests {
         const subject = `tool ${server} ${name}`;
         const result = await this.#converse(server, subject, context, async (options, abort) => {
           const report = await troupe.callServerTool(server, name, args, options);
-          const answer = background.receipt(report, this.#owner, abort);
+          const answer = background.receipt(report, this.#owner, abort, this.#onRevoked);
           return inputRequiredIn(answer) ?? shownResult(offers, server, answer);
         });
         ended(server, codeOf(result));
@@ -222,7 +226,7 @@ export class ClientRequests {
     try {
       const turn = await call.turn(this.#era === 'legacy');
       if ('result' in turn) return turn.result;
-      this.#gateway.held.keep(call, this.#user);
+      this.#gateway.held.keep(call, this.#user, this.#onRevoked);
       this.#waiting.add(call);
       // The request of a legacy client stays open while it is asked.
       const drop = (): void => this.#gateway.held.drop(call);

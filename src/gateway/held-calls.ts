@@ -23,6 +23,11 @@ interface InputRequest {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * Calls back once the settings no longer let a client use what it uses, also at once; returns how to unsubscribe.
+ */
+export type OnRevoked = (end: () => void) => () => void;
+
 /** The result for a client. */
 export type Answer = Record<string, unknown>;
 
@@ -170,6 +175,7 @@ interface Kept {
   readonly call: HeldCall;
   readonly retention: Retention;
   readonly user: string | undefined;
+  endWatch: () => void;
 }
 
 export class HeldCalls {
@@ -188,8 +194,8 @@ export class HeldCalls {
     return this.#kept.size;
   }
 
-  /** Holds a call until its client returns, or until the time limit. */
-  keep(call: HeldCall, user?: string): void {
+  /** Holds a call until its client returns or may not return, or until the time limit. */
+  keep(call: HeldCall, user?: string, onRevoked?: OnRevoked): void {
     const own = [...this.#kept.values()].filter((each) => each.user === user);
     const isFull =
       this.#kept.size >= maxHeld || (user !== undefined && own.length >= maxHeldOfUser);
@@ -197,7 +203,9 @@ export class HeldCalls {
     if (isFull && oldest !== undefined) this.drop(oldest.call);
     const clock = this.#clock;
     const retention = retain(clock, unusedSince(clock, heldMs), () => this.drop(call));
-    this.#kept.set(call.state, { call, retention, user });
+    const kept: Kept = { call, retention, user, endWatch: () => undefined };
+    this.#kept.set(call.state, kept);
+    if (onRevoked !== undefined) kept.endWatch = onRevoked(() => this.drop(call));
   }
 
   /** Removes and returns the call with this state and subject, if there is one. */
@@ -220,8 +228,9 @@ export class HeldCalls {
     call.abort();
   }
 
-  #forget({ call, retention }: Kept): void {
+  #forget({ call, retention, endWatch }: Kept): void {
     retention.release();
+    endWatch();
     this.#kept.delete(call.state);
   }
 }

@@ -13,10 +13,11 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { methods } from '../protocol/methods.ts';
 import { serverError } from '../protocol/rpc-codes.ts';
 import { metricsContentType } from './call-metrics.ts';
+import type { ClientIdentity } from './client-requests.ts';
 import { noteBody } from './exact-numbers.ts';
 import type { Gateway } from './gateway.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
-import { type Lane, Lanes, type TroupeWithViews, type Wanted } from './http-lanes.ts';
+import { type Admitted, type Lane, Lanes, type TroupeWithViews } from './http-lanes.ts';
 // Type-only: loaded late.
 import type { ProtectedResource, TokenHolder } from './oauth/protected-resource.ts';
 import {
@@ -125,11 +126,8 @@ class GatewayRequests {
   readonly #gateway: Gateway;
   readonly #rules: AccessRules;
   readonly #lanes: Lanes;
-  /** Requests for a part of the troupe that are not answered yet. */
-  readonly #underWay = new Map<ServerResponse, { readonly lane: Lane; readonly wanted: Wanted }>();
   /** Set once the gateway's URL is known, if it accepts the tokens of an issuer. */
   #resource: ProtectedResource | undefined;
-  readonly #leave: (() => void) | undefined;
   readonly connections = new ConnectionLimits({
     strangers: usualStrangers,
     known: maxClientSockets,
@@ -149,14 +147,6 @@ class GatewayRequests {
       unread: () => gateway.metrics.leftUnread(),
     });
     this.#lanes = new Lanes(gateway, views);
-    this.#leave = views?.on('views.changed', () => this.#settingsMayDiffer());
-  }
-
-  /** Ends what the settings no longer allow, such as an open stream. */
-  #settingsMayDiffer(): void {
-    for (const [response, { lane, wanted }] of this.#underWay)
-      if (this.#lanes.find(wanted) !== lane) response.destroy();
-    void this.#lanes.endRemoved();
   }
 
   /** Starts to answer requests with an issuer's tokens. */
@@ -189,7 +179,6 @@ class GatewayRequests {
   }
 
   async close(): Promise<void> {
-    this.#leave?.();
     await this.#lanes.close();
   }
 
@@ -248,14 +237,18 @@ class GatewayRequests {
     if (url === '/healthz') return this.#sendHealth(response);
     const metadata = this.#resource?.documentAt(url);
     if (metadata !== undefined) return sendJson(response, 200, metadata);
-    const wanted = { view: viewIn(url), claims: holder.claims };
-    const lane = this.#lanes.find(wanted);
-    if ('status' in lane) return this.#refuse(response, lane);
-    this.#underWay.set(response, { lane, wanted });
-    response.once('close', () => this.#underWay.delete(response));
-    if (url === '/metrics') return this.#sendMetrics(response, lane, holder.user);
+    const { user, claims } = holder;
+    const admitted = this.#lanes.admit({ view: viewIn(url), claims });
+    if ('status' in admitted) return this.#refuse(response, admitted);
+    const { lane, onRevoked } = admitted;
+    response.once(
+      'close',
+      onRevoked(() => response.destroy()),
+    );
+    if (url === '/metrics') return this.#sendMetrics(response, admitted, user);
+    const client = { ...(user !== undefined && { user }), onRevoked };
     if (request.method !== 'POST')
-      return this.#pass(request, response, { body: undefined, lane, user: holder.user });
+      return this.#pass(request, response, { body: undefined, lane, client });
     const unreadable = refuseBody(request.headers);
     if (unreadable !== undefined) return this.#refuse(response, unreadable);
     onAccepted();
@@ -265,21 +258,22 @@ class GatewayRequests {
     if ('refusal' in body) return this.#refuse(response, body.refusal);
     // The settings may have changed meanwhile.
     if (response.destroyed) return undefined;
-    return this.#pass(request, response, { body: body.value, lane, user: holder.user });
+    return this.#pass(request, response, { body: body.value, lane, client });
   }
 
   /** Passes a request to the protocol of its era. */
   async #pass(
     request: IncomingMessage,
     response: ServerResponse,
-    { body, lane, user }: Passed,
+    { body, lane, client }: Passed,
   ): Promise<void> {
     const { gateway, sessions, modern } = lane;
+    const { headers } = request;
     const gone = goneSignal(response);
     const listened = listenedTo(body);
     const isStream = request.method === 'GET' || listened !== undefined;
     this.outbox.add(response, isStream ? 'streams' : 'answers');
-    const light = await sessions.answerLightly({ headers: request.headers, user }, body, gone);
+    const light = await sessions.answerLightly({ headers, ...client }, body, gone);
     if (light !== undefined && 'document' in light) {
       sendLight(light, response);
       return this.outbox.bound(response);
@@ -289,10 +283,10 @@ class GatewayRequests {
     if (!(await isLegacyRequest(web, body))) {
       const unwatch = watchAll(gateway, listened ?? []);
       try {
-        const authInfo = { token: '', clientId: '', scopes: [], extra: { user } };
+        const authInfo = { token: '', clientId: '', scopes: [], extra: { ...client } };
         const answer = await modern.fetch(web, {
           ...(body !== undefined && { parsedBody: body }),
-          ...(user !== undefined && { authInfo }),
+          authInfo,
         });
         await sendWeb(answer, response, gone, this.outbox);
       } finally {
@@ -301,7 +295,7 @@ class GatewayRequests {
       return;
     }
     const { response: answer, sent } = await sessions.answer(
-      { request: web, user },
+      { request: web, ...client },
       body,
       light?.toHandOver,
     );
@@ -328,11 +322,10 @@ class GatewayRequests {
     sendJson(response, status === 'ok' ? 200 : 503, { status });
   }
 
-  /** A user of an issuer sees only their own calls and sessions, and nothing of servers if they use a view. */
-  #sendMetrics(response: ServerResponse, { gateway }: Lane, user: string | undefined): void {
+  /** A user of an issuer sees only their own calls and sessions, and nothing of servers if rules decide what they see. */
+  #sendMetrics(response: ServerResponse, { isRuled }: Admitted, user: string | undefined): void {
     const { metrics } = this.#gateway;
-    if (gateway !== this.#gateway)
-      return this.#refuse(response, { status: 403, message: 'views have no metrics' });
+    if (isRuled) return this.#refuse(response, { status: 403, message: 'views have no metrics' });
     const lanes = this.#lanes.all;
     const clients = lanes.reduce((sum, { sessions }) => sum + sessions.count(user), 0);
     const callsInFlight = lanes.reduce((sum, lane) => sum + lane.gateway.callsInFlight, 0);
@@ -345,7 +338,7 @@ class GatewayRequests {
 interface Passed {
   readonly body: unknown;
   readonly lane: Lane;
-  readonly user: string | undefined;
+  readonly client: ClientIdentity;
 }
 
 /** Who sent a request; without fields if no token says so. */

@@ -8,9 +8,10 @@ import type { ClientClaims } from '../policies/views/client-views.ts';
 import { headerNames } from '../protocol/headers.ts';
 import { methods } from '../protocol/methods.ts';
 import type { Troupe } from '../runtime/troupe.ts';
-import { ignore } from './client-requests.ts';
+import { type ClientIdentity, ignore } from './client-requests.ts';
 import type { Gateway } from './gateway.ts';
 import { GatewayClient, sessionlessClients } from './gateway-client.ts';
+import type { OnRevoked } from './held-calls.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { maxBodyBytes, type Refusal } from './request-guard.ts';
 
@@ -40,8 +41,8 @@ export class Lane {
     this.sessions = new HttpSessions(gateway);
     this.modern = createMcpHandler(
       async ({ authInfo, requestInfo }) => {
-        const user = authInfo?.extra?.['user'];
-        const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
+        const client = authInfo?.extra as ClientIdentity | undefined;
+        const connection = { ...sessionless, ...client };
         const isIntroduction =
           requestInfo?.headers.get(headerNames.method) === methods.discover.name;
         const identity = await gateway.identity(isIntroduction);
@@ -74,15 +75,35 @@ export class Lane {
   }
 }
 
+/** How a client reaches a part of the troupe. */
+export interface Admitted {
+  readonly lane: Lane;
+  /** Whether rules decide what the client's token opens. */
+  readonly isRuled: boolean;
+  readonly onRevoked: OnRevoked;
+}
+
+/** The name of the part that a request is for; undefined for all servers. */
+interface Place extends Pick<Admitted, 'isRuled'> {
+  readonly name: string | undefined;
+}
+
 export class Lanes {
   readonly #whole: Lane;
   readonly #troupe: TroupeWithViews | undefined;
   readonly #views = new Map<string, Lane>();
+  /** Ends what the settings no longer allow, and does nothing else. */
+  readonly #checks = new Set<() => void>();
+  readonly #leave: (() => void) | undefined;
 
   /** @param troupe - undefined if no views are served */
   constructor(gateway: Gateway, troupe: TroupeWithViews | undefined) {
     this.#whole = new Lane(gateway);
     this.#troupe = troupe;
+    this.#leave = troupe?.on('views.changed', () => {
+      for (const check of [...this.#checks]) check();
+      void this.#endRemoved();
+    });
   }
 
   get all(): readonly Lane[] {
@@ -93,20 +114,46 @@ export class Lanes {
    * Finds the part of the troupe that a request is for. Without a view in its path, a client to which rules open
    * views gets the first of them.
    */
-  find({ view, claims }: Wanted): Lane | Refusal {
+  admit(wanted: Wanted): Admitted | Refusal {
+    const place = this.#placeOf(wanted);
+    if ('status' in place) return place;
+    const { name, isRuled } = place;
+    const isOwn = name === undefined || name === this.#whole.gateway.view;
+    const lane = isOwn ? this.#whole : this.#laneOf(name);
+    if ('status' in lane) return lane;
+    const isOpen = (): boolean => {
+      const now = this.#placeOf(wanted);
+      return !('status' in now) && now.name === name;
+    };
+    return {
+      lane,
+      isRuled,
+      onRevoked: (end) => {
+        const check = (): void => {
+          if (isOpen()) return;
+          this.#checks.delete(check);
+          end();
+        };
+        this.#checks.add(check);
+        check();
+        return () => this.#checks.delete(check);
+      },
+    };
+  }
+
+  #placeOf({ view, claims }: Wanted): Place | Refusal {
     const own = this.#whole.gateway.view;
     const open = claims && this.#troupe?.views(claims);
+    const isRuled = open !== undefined;
     const served = own === undefined ? (this.#troupe?.views() ?? []) : [own];
-    const names = open === undefined ? served : served.filter((name) => open.includes(name));
-    if (open !== undefined && names.length === 0) return closed;
-    const name = view ?? own ?? (open && names[0]);
-    if (name === undefined) return this.#whole;
-    if (!names.includes(name)) return unknownView;
-    return name === own ? this.#whole : this.#laneOf(name);
+    const names = isRuled ? served.filter((name) => open.includes(name)) : served;
+    if (isRuled && names.length === 0) return closed;
+    const name = view ?? own ?? (isRuled ? names[0] : undefined);
+    return name === undefined || names.includes(name) ? { name, isRuled } : unknownView;
   }
 
   /** Ends what belongs to views that are no longer in the settings. */
-  async endRemoved(): Promise<void> {
+  async #endRemoved(): Promise<void> {
     const known = this.#troupe?.views() ?? [];
     const removed = [...this.#views].filter(([name]) => !known.includes(name));
     for (const [name] of removed) this.#views.delete(name);
@@ -120,6 +167,7 @@ export class Lanes {
 
   /** Closes all, but for the gateway that was given. */
   async close(): Promise<void> {
+    this.#leave?.();
     await Promise.all([this.#whole.close(), ...[...this.#views.values()].map(endView)]);
   }
 

@@ -14,6 +14,7 @@ import { isRecord } from '../domain/data/is-record.ts';
 import { headerNames } from '../protocol/headers.ts';
 import { serverError, sessionNotFound } from '../protocol/rpc-codes.ts';
 import { type Retention, retain } from '../runtime/retention.ts';
+import type { ClientIdentity } from './client-requests.ts';
 import { cancelledBy, type LightCall, plainRequestIn } from './fast-call.ts';
 import type { Gateway } from './gateway.ts';
 import { GatewayClient } from './gateway-client.ts';
@@ -80,7 +81,7 @@ export class HttpSessions {
 
   /** Answers a plain call without the SDK; undefined for any other request. */
   async answerLightly(
-    { headers, user }: { readonly headers: IncomingHttpHeaders; readonly user: string | undefined },
+    { headers, user }: Pick<ClientIdentity, 'user'> & { readonly headers: IncomingHttpHeaders },
     body: unknown,
     gone: AbortSignal,
   ): Promise<LightAnswer | undefined> {
@@ -107,13 +108,13 @@ export class HttpSessions {
 
   /** Answers a request. `begun` is a call that already started for it without the SDK. */
   async answer(
-    { request, user }: { readonly request: Request; readonly user: string | undefined },
+    { request, ...client }: ClientIdentity & { readonly request: Request },
     body: unknown,
     begun?: LightCall,
   ): Promise<SessionAnswer> {
     const id = request.headers.get(headerNames.session);
     if (id !== null) {
-      const session = this.#find(id, user);
+      const session = this.#find(id, client.user);
       if (session === undefined) return rpcRefusal(404, sessionNotFound, 'Session not found');
       if (begun !== undefined) session.client.handOver(begun, request);
       return this.#use(session, request, body);
@@ -123,7 +124,7 @@ export class HttpSessions {
       (Array.isArray(body) ? body : [body]).some((message) => isInitializeRequest(message));
     if (!isOpening)
       return rpcRefusal(400, serverError, 'Bad Request: Mcp-Session-Id header is required');
-    return this.#open(request, body, user);
+    return this.#open(request, body, client);
   }
 
   /** Closes all sessions. */
@@ -137,7 +138,8 @@ export class HttpSessions {
     return session?.user === user ? session : undefined;
   }
 
-  async #open(request: Request, body: unknown, user: string | undefined): Promise<SessionAnswer> {
+  async #open(request: Request, body: unknown, own: ClientIdentity): Promise<SessionAnswer> {
+    const { user } = own;
     const gateway = this.#gateway;
     if (gateway.isDraining) return rpcRefusal(503, serverError, 'The gateway is stopping', 5);
     const full = this.#makeRoom(user);
@@ -145,6 +147,7 @@ export class HttpSessions {
     const opening = {};
     this.#opening.set(opening, user);
     try {
+      let endWatch: (() => void) | undefined;
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         onsessioninitialized: (id) => {
@@ -154,13 +157,15 @@ export class HttpSessions {
             () => this.#useOf(session),
             () => void transport.close(),
           );
+          endWatch = own.onRevoked?.(() => void transport.close());
         },
       });
       const client = new GatewayClient(gateway, await gateway.identity(), 'legacy', {
-        ...(user !== undefined && { user }),
+        ...own,
         canReceive: () => session.isListening,
         onClosed: () => {
           session.retention?.release();
+          endWatch?.();
           if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
         },
       });

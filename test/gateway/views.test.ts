@@ -3,6 +3,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openIssuerKeys } from '../../actors/authorization/issuer-keys.ts';
+import type { QuestionBody } from '../../src/domain/question.ts';
 import { initialize } from '../fixtures/initialize.ts';
 import { pong, servers } from '../runtime/stage.ts';
 import { startTestIssuer } from '../support/issuer/issuer.ts';
@@ -45,6 +46,28 @@ async function namesOf(client: Client): Promise<readonly string[]> {
   const { tools } = await client.listTools();
   return tools.map(({ name }) => name);
 }
+
+/** A call of a client of 2026-07-28 that can be asked. */
+const modernCall = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: {
+    name: 'db__ask',
+    arguments: {},
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+    },
+  },
+};
+
+const form: QuestionBody = {
+  kind: 'form',
+  message: 'Which table?',
+  fields: [],
+  schema: { type: 'object', properties: {} },
+};
 
 /** Resolves when a stream has ended. */
 async function endOf(events: AsyncGenerator): Promise<void> {
@@ -233,6 +256,48 @@ describe('with the tokens of an issuer', () => {
     await stage.apply(settingsWith({ ...views, review }));
     expect(await end).toBe('cut off');
     expect((await open({ sub: 'ada' }))[0]).toBe(403);
+  });
+
+  it.each(['legacy', 'auto'] as const)(
+    'ends the calls of a token whose rule an edit takes away (%s)',
+    async (mode) => {
+      const call = { backgroundAfterMs: 2_000 };
+      const withSlow = (each: object) =>
+        servers({ ...two, db: { command: 'db', policy: { call } } }, { views: each });
+      const { stage, tokenOf } = await issuedPlace({ settings: withSlow(views) });
+      const client = await clientAt(stage.url, { mode, bearer: tokenOf({ sub: 'ada' }) });
+      const receipt = client.callTool({ name: 'db__ask', arguments: {} });
+      const background = await stage.nextCall('db');
+      await stage.advance(2_000);
+      expect(JSON.stringify(await receipt)).toContain('collect_call');
+      const refusal = refusalOf(client.callTool({ name: 'db__ask', arguments: {} }));
+      const current = await stage.nextCall('db');
+      await stage.apply(withSlow({ ...views, review }));
+      await refusal;
+      await stage.settle();
+      expect([background.isSettled, current.isSettled]).toEqual([true, true]);
+      expect(stage.troupe.backgroundCalls()).toEqual([]);
+    },
+  );
+
+  it('ends a call that waits for its answer, when an edit takes its rule away', async () => {
+    const { stage, tokenOf } = await issuedPlace();
+    const authorization = `Bearer ${tokenOf({ sub: 'ada' })}`;
+    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' };
+    const asked = post(stage.url, modernCall, { ...headers, 'mcp-name': 'db__ask', authorization });
+    const call = await stage.nextCall('db');
+    void stage.sessions.of('db').ask(form, call);
+    expect((await answerOf(await asked))[1]).toContain('input_required');
+    await stage.apply(settingsWith({ ...views, review }));
+    await stage.settle();
+    expect(call.isSettled).toBe(true);
+  });
+
+  it('shows no metrics to a token with rules, also where one view is all that is served', async () => {
+    const { stage, tokenOf } = await issuedPlace({ view: 'review' });
+    const authorization = `Bearer ${tokenOf({ sub: 'ada' })}`;
+    const metrics = await fetch(new URL('/metrics', stage.url), { headers: { authorization } });
+    expect(metrics.status).toBe(403);
   });
 
   it('accepts tokens for the address of a view there alone, which its metadata names', async () => {
