@@ -129,12 +129,15 @@ export class Gateway {
         })
       : undefined;
     let hasBackground = this.#hasBackground();
+    const lookAgain = (): void => {
+      this.logins?.lookAgain();
+      if (this.#hasBackground() === hasBackground) return;
+      hasBackground = !hasBackground;
+      this.#news.tools.trigger();
+    };
     this.#ends = [
-      troupe.on('reconciled', () => {
-        if (this.#hasBackground() === hasBackground) return;
-        hasBackground = !hasBackground;
-        this.#news.tools.trigger();
-      }),
+      troupe.on('reconciled', lookAgain),
+      options.troupe.on('views.changed', lookAgain),
       troupe.on('tools.changed', ({ servers }) => this.#changed('tools', servers)),
       troupe.on('resources.changed', ({ server }) => this.#changed('resources', [server])),
       troupe.on('prompts.changed', ({ server }) => this.#changed('prompts', [server])),
@@ -205,7 +208,7 @@ export class Gateway {
     if (isIntroduction) await this.firstLists('tools');
     if (only !== undefined)
       return profile === undefined
-        ? unknownIdentity(only)
+        ? unknownIdentity(this.#isHidden(only) ? undefined : only)
         : identityOfOne(this.troupe, only, profile);
     const instructions = this.troupe.instructions();
     if (this.#identity?.of !== instructions)
@@ -281,6 +284,12 @@ export class Gateway {
     return only === server;
   }
 
+  /** Whether there is such a server, and the view leaves it out. */
+  #isHidden(server: string): boolean {
+    const isThere = this.#options.troupe.status(server) !== undefined;
+    return isThere && this.troupe.status(server) === undefined;
+  }
+
   /** Starts a dormant server; a server that the user stopped stays stopped. */
   async #awaitProfile(server: string) {
     if (this.troupe.status(server)?.state === 'dormant')
@@ -290,7 +299,7 @@ export class Gateway {
         const state = this.troupe.status(server)?.state;
         // A server that is ready and did not identify itself never will.
         const isOver = state !== undefined && (isAtRest(state) || isUsable(state));
-        if (isOver || this.troupe.profile(server) !== undefined) wake();
+        if (isOver || this.#isHidden(server) || this.troupe.profile(server) !== undefined) wake();
       };
       const end = this.troupe.on('status.changed', look);
       look();

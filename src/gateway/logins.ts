@@ -63,23 +63,23 @@ export class GatewayLogins {
   readonly #succeeded = new Map<string, number>();
   /** Shown servers that require a login. */
   readonly #required = new Set<string>();
-  readonly #ends: readonly (() => void)[];
+  readonly #end: () => void;
 
   constructor(ports: Ports) {
     this.#ports = ports;
     const { troupe } = ports;
     for (const { name } of troupe.snapshot().servers) this.#look(name);
-    this.#ends = [
-      troupe.on('status.changed', ({ status }) => this.#look(status.name)),
-      // A removed server has no further status.
-      troupe.on('reconciled', () => {
-        for (const name of this.#required) this.#look(name);
-      }),
-    ];
+    this.#end = troupe.on('status.changed', ({ status }) => this.#look(status.name));
   }
 
   close(): void {
-    for (const end of this.#ends) end();
+    this.#end();
+  }
+
+  /** Called when servers may have been removed, or shown or hidden by a view, which have no further status. */
+  lookAgain(): void {
+    const servers = this.#ports.troupe.snapshot().servers.map(({ name }) => name);
+    for (const name of new Set([...this.#required, ...servers])) this.#look(name);
   }
 
   /** Adds the tool while a server requires a login. A server's own tool of that name takes precedence. */

@@ -87,8 +87,8 @@ function extensionsOf({ extensions: offered }: ServerProfile['capabilities']) {
   return others;
 }
 
-/** For a server that is not connected yet. */
-export function unknownIdentity(server: string): GatewayIdentity {
+/** For a server that is not connected yet; undefined for one that a view leaves out. */
+export function unknownIdentity(server = 'mcp-troupe'): GatewayIdentity {
   return {
     info: { name: printableLine(server, 128), version },
     capabilities: everything,

@@ -4,8 +4,9 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openIssuerKeys } from '../../actors/authorization/issuer-keys.ts';
 import type { QuestionBody } from '../../src/domain/question.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
 import { initialize } from '../fixtures/initialize.ts';
-import { pong, servers } from '../runtime/stage.ts';
+import { failure, pong, servers } from '../runtime/stage.ts';
 import { startTestIssuer } from '../support/issuer/issuer.ts';
 import { createSigningKey, signedJwt } from '../support/issuer/signing.ts';
 import {
@@ -164,6 +165,44 @@ describe('a view over HTTP', () => {
     expect(await namesOf(await clientAt(stage.url))).toEqual(['db__ask']);
     expect(await namesOf(await clientAt(at(stage, 'review')))).toEqual(['db__ask']);
     expect((await post(at(stage, 'other'), initialize())).status).toBe(404);
+  });
+
+  it('answers at once where it leaves out the only server, without naming it', async () => {
+    const stage = await placeWith({ other: { servers: ['web'] } }, { only: 'db' });
+    const part = await clientAt(at(stage, 'other'));
+    expect(part.getServerVersion()?.name).toBe('mcp-troupe');
+    expect(await namesOf(part)).toEqual([]);
+  });
+
+  it('lists the tools of the gateway only for servers that it shows', async () => {
+    const slow = (command: string) => ({ command, policy: { call: { backgroundAfterMs: 1_000 } } });
+    const showing = (...names: readonly string[]) =>
+      servers({ db: slow('db'), web: 'web' }, { views: { review: { servers: names } } });
+    const stage = await gatewayStage({ settings: showing('db') });
+    const { troupe, clock } = stage;
+    const gateway = new Gateway({
+      ...{ troupe, clock, view: 'review', asksForLogins: true, report: () => undefined },
+    });
+    onTestFinished(() => gateway.close());
+    let changes = 0;
+    gateway.join({
+      listChanged: () => void (changes += 1),
+      resourceUpdated: () => undefined,
+      logged: () => undefined,
+    });
+    const offered = () => gateway.tools(true).map((tool) => tool['name']);
+    stage.sessions.of('db').fail(failure('authRequired'));
+    await stage.settle();
+    expect(offered()).toEqual(expect.arrayContaining(['collect_call', 'log_in']));
+    await stage.advance(1_000);
+    changes = 0;
+    await stage.apply(showing('web'));
+    await stage.advance(1_000);
+    expect([offered(), changes]).toEqual([['web__query'], 1]);
+    await stage.apply(showing('db', 'web'));
+    await stage.advance(1_000);
+    expect(offered()).toEqual(expect.arrayContaining(['collect_call', 'log_in']));
+    expect(changes).toBe(2);
   });
 
   it('counts its calls with those of the whole gateway', async () => {
