@@ -70,7 +70,7 @@ export function* mergingSettings(
   const written = layersOf(all.flatMap(({ document }) => document ?? []));
   const mayRunCommands = lastOf(written.own, ({ mcp }) => mcp.commandValues) ?? false;
   const layers = mayRunCommands ? written : layersOf(written.documents.map(refuseCommands));
-  const { documents, own } = layers;
+  const { documents, own, managed } = layers;
   const base = own.reduce(
     (before, { mcp }) => (mcp.policy === undefined ? before : chosenPolicy(before, mcp.policy)),
     chosenPolicy(defaultPolicy, policy),
@@ -103,7 +103,8 @@ export function* mergingSettings(
   const budget = budgetOf(base, own, policy);
   const views = viewsIn(
     own.map((it) => ({ views: it.mcp.views, source: placeOfKey(it, 'views') })),
-    all.some(({ isUnread }) => isUnread === true),
+    // Beside managed settings only those have views; they keep a document even if they cannot be read.
+    all.some((it) => it.isUnread === true && (managed === undefined || it.document !== undefined)),
   );
   yield;
   return {

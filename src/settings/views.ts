@@ -7,13 +7,14 @@ import { limitsSchema, permissionsSchema } from './entry/schema.ts';
 import { policySchemas, sentenceFor } from './policy-schema.ts';
 import { type Fault, schemaFault } from './settings-tree.ts';
 
-// Part of an address, so only characters that need no encoding there.
-const viewName = /^(?!\.)[\w.-]{1,64}$/;
+// Part of an address, so only characters that need no encoding there. The order of views counts, and keys that are
+// numbers would come first.
+const viewName = /^(?!\.|\d+$)[\w.-]{1,64}$/;
 // Readable by every model API.
 const toolName = /^[\w.-]{1,64}$/;
 
 const nameError =
-  'a view is named with at most 64 letters, digits, "_", "-" and "."; write { "review": { "servers": ["db"] } }';
+  'a view is named with at most 64 letters, digits, "_", "-" and ".", not all of them digits; write { "review": { "servers": ["db"] } }';
 const viewError = 'a view must be an object; write { "servers": ["db"] }';
 const serversError = '"servers" must be a list of names; write ["db", "web_*"]';
 const renameError =

@@ -54,9 +54,18 @@ describe('views', () => {
     expect(merged([user, managed]).views?.map(({ name }) => name)).toEqual(['theirs']);
   });
 
+  it('may be missing as long as a file that counts cannot be read', () => {
+    const unread = { problems: [], isUnread: true } as const;
+    const managed = layer('managed', entries({}, { views: { theirs: {} } }));
+    expect(merged([unread]).isPartial).toBe(true);
+    expect(merged([unread, managed]).isPartial).toBeUndefined();
+    expect(merged([{ ...managed, isUnread: true }]).isPartial).toBe(true);
+  });
+
   it.each([
     ['view', [], 'views', 'a view must be an object'],
     ['a name with a space', { 'a b': {} }, 'views.a b', 'a view is named with'],
+    ['a number, which would be the first', { a: {}, 1: {} }, 'views.1', 'not all of them digits'],
     ['a misspelt part', { v: { tool: {} } }, 'views.v.tool', 'did you mean "tools"?'],
     ['a misspelt filter', { v: { tools: { exlude: [] } } }, 'views.v.tools.exlude', '"exclude"'],
     ['a text', { v: { servers: 'db' } }, 'views.v.servers', 'write ["db", "web_*"]'],
