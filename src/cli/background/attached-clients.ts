@@ -4,8 +4,9 @@
  */
 
 import { defined } from '../../domain/data/defined.ts';
+import type { Explanation } from '../../domain/host/explanation.ts';
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
-import { questionKinds } from '../../domain/question.ts';
+import { type Question, questionKinds } from '../../domain/question.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { version } from '../../domain/version.ts';
@@ -19,6 +20,7 @@ import { requireServer } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { requireView } from '../run/gateway-notes.ts';
 import type { HereHandler } from '../run/inspect-here.ts';
+import { JoinedClients, placeKey } from './joined-clients.ts';
 
 /** Commands that apply to a server for all clients, by the event for those clients. */
 const ofEveryClient = { start: 'server.start', stop: 'server.stop' } as const;
@@ -31,9 +33,14 @@ const ofOneClient: ReadonlySet<ControlCommand> = new Set([
   'usage',
 ] as const);
 
+const processCommands = { attach: true, join: true, retire: true } as const;
+
 interface AttachedClient {
+  readonly name: string;
   readonly end: () => Promise<void>;
   readonly run: HereHandler;
+  /** Whether it is for commands, rather than for a gateway. */
+  readonly isJoined?: true;
 }
 
 export class AttachedClients {
@@ -41,27 +48,61 @@ export class AttachedClients {
   readonly #launch: Launch;
   readonly #inner: HereHandler;
   readonly #clients = new Map<Troupe, AttachedClient>();
+  readonly #joined = new JoinedClients(
+    (place) => this.#openJoined(place),
+    async (client) => this.#clients.get(client)?.end(),
+  );
+  readonly #ownPlace: string | undefined;
 
-  /** @param inner - runs all other commands */
-  constructor(troupe: Troupe, launch: Launch, inner: HereHandler) {
+  /**
+   * @param inner - runs all other commands
+   * @param env - the troupe's environment, in which commands are its own. Default: in any
+   */
+  constructor(
+    troupe: Troupe,
+    launch: Launch,
+    inner: HereHandler,
+    env?: Readonly<Record<string, string | undefined>>,
+  ) {
     this.#troupe = troupe;
     this.#launch = launch;
     this.#inner = inner;
+    const { userSettings } = launch;
+    this.#ownPlace = env && placeKey({ userSettings, env: defined(env) as Record<string, string> });
   }
 
   readonly handler: ControlHandler = async (command, args, context) => {
-    if (command === 'attach') return this.#attach(args as ControlArgs['attach'], context);
-    // A troupe that a user started ends when the user ends it.
-    if (command === 'retire') return { ends: false };
+    switch (command) {
+      case 'attach':
+        return this.#attach(args as ControlArgs['attach'], context);
+      case 'join':
+        return this.#join(args as ControlArgs['join'], context);
+      case 'retire':
+        // A troupe that a user started ends when the user ends it.
+        return { ends: false };
+      case 'questions':
+        return { questions: this.#questions() };
+      case 'answer':
+        return this.#handlerOf((args as ControlArgs['answer']).id)(command, args, context);
+      default:
+        return this.#aboutServers(command, args, context);
+    }
+  };
+
+  /** Runs the commands that concern the servers of all clients. */
+  async #aboutServers(...[command, args, context]: Parameters<HereHandler>): Promise<unknown> {
     const { server } = args as { readonly server?: string };
     if (server !== undefined && command in ofEveryClient)
       for (const client of this.#clients.keys())
         if (client.status(server) !== undefined)
           client.send({ type: ofEveryClient[command as keyof typeof ofEveryClient], server });
-    const run = ofOneClient.has(command) ? this.#handlerFor(server) : this.#inner;
-    const result = await run(command, args, context);
-    return command === 'status' ? this.#withUsers(result as TroupeSnapshot, server) : result;
-  };
+    const client = ofOneClient.has(command) ? this.#clientOf(server) : undefined;
+    const result = await (client?.run ?? this.#inner)(command, args, context);
+    if (command === 'status') return this.#withUsers(result as TroupeSnapshot, server);
+    if (command !== 'explain' || client === undefined) return result;
+    const { sharedWith = [], ...explanation } = result as Explanation;
+    return { ...explanation, sharedWith: [client.name, ...sharedWith] };
+  }
 
   /** Whether there are any. */
   get isUsed(): boolean {
@@ -74,15 +115,17 @@ export class AttachedClients {
   }
 
   async #attach(
-    { name, config, bare, allow, trusted, roots, only, view, env }: ControlArgs['attach'],
+    { name, config, bare, allow, trusted, ...more }: ControlArgs['attach'],
     { handOver, signal }: ControlContext,
   ): Promise<ControlResults['attach']> {
+    const { roots, only, view, env, userSettings = this.#launch.userSettings } = more;
     const { attachedGateway } = await import('./attached-gateway.ts');
     const { allow: _allow, trusted: _trusted, ...own } = this.#launch;
     const launch: Launch = {
       ...own,
       configFiles: config,
       bare,
+      userSettings,
       ...defined({ allow: allow ?? undefined, trusted: trusted === true ? trusted : undefined }),
     };
     const { stateDir: _stateDir, ...options } = troupeOptionsOf(
@@ -105,7 +148,7 @@ export class AttachedClients {
       await client.stop();
     };
     const run = controlHandler(client, identityOf(launch, version)) as HereHandler;
-    this.#clients.set(client, { end, run });
+    this.#clients.set(client, { name, end, run });
     try {
       await client.ready();
       if (signal.aborted) throw new TroupeError('CANCELLED', 'the connection closed meanwhile');
@@ -117,19 +160,70 @@ export class AttachedClients {
     }
     handOver?.((socket) => {
       const leave = gateway.serve(socket, end);
-      this.#clients.set(client, { run, end: leave });
+      this.#clients.set(client, { name, run, end: leave });
     });
     return { pid: process.pid };
   }
 
-  /** Runs commands for a client that has the server, if the troupe itself has not started it. */
-  #handlerFor(server: string | undefined): HereHandler {
+  async #join(
+    place: ControlArgs['join'],
+    context: ControlContext,
+  ): Promise<ControlResults['join']> {
+    const isOwn = this.#ownPlace === undefined || this.#ownPlace === placeKey(place);
+    if (!isOwn) await this.#joined.join(place, context);
+    return { pid: process.pid };
+  }
+
+  async #openJoined({ userSettings, env }: ControlArgs['join']) {
+    const launch: Launch = { ...this.#launch, userSettings };
+    const { stateDir: _stateDir, ...options } = troupeOptionsOf(launch);
+    const name = 'commands with another environment';
+    const client = this.#troupe.openClient({
+      ...options,
+      policy: { startup: { mode: 'lazy' } },
+      name,
+      env,
+      // Keeps questions open, to be answered with `troupe answer`.
+      onQuestion: () => undefined,
+    });
+    const commands = controlHandler(client, identityOf(launch, version), {
+      onQuestion: () => undefined,
+    });
+    const run: ControlHandler = (command, args, context) =>
+      command === 'inspect' || command in processCommands
+        ? this.handler(command, args, context)
+        : commands(command as Parameters<typeof commands>[0], args, context);
+    const end = async (): Promise<void> => {
+      this.#clients.delete(client);
+      await client.stop();
+    };
+    this.#clients.set(client, { name, end, run, isJoined: true });
+    await client.ready();
+    return [client, run] as const;
+  }
+
+  /** Those that can be answered with a command. */
+  #questions(): readonly Question[] {
+    const joined = [...this.#clients].filter(([, { isJoined }]) => isJoined === true);
+    return [this.#troupe, ...joined.map(([client]) => client)].flatMap((each) => each.questions());
+  }
+
+  /** The commands of the client that has the question. */
+  #handlerOf(question: string): HereHandler {
+    const asked = [...this.#clients].find(([client]) =>
+      client.questions().some(({ id }) => id === question),
+    );
+    return asked?.[1].run ?? this.#inner;
+  }
+
+  /** A client that has the server, if the troupe itself has not started it. */
+  #clientOf(server: string | undefined): AttachedClient | undefined {
     const isUp = (troupe: Troupe): boolean => {
       const status = server === undefined ? undefined : troupe.status(server);
       return status !== undefined && isUsable(status.state);
     };
-    if (isUp(this.#troupe)) return this.#inner;
-    return [...this.#clients].find(([client]) => isUp(client))?.[1].run ?? this.#inner;
+    if (isUp(this.#troupe)) return undefined;
+    return [...this.#clients].find(([client]) => isUp(client))?.[1];
   }
 
   /** A server that only other clients have started has the status that it has for them. */

@@ -7,10 +7,8 @@
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { retain } from '../../runtime/retention.ts';
-import type { Troupe } from '../../runtime/troupe.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
 import { identityOf } from '../control/running-troupe.ts';
-import type { ControlCommand } from '../control/schemas.ts';
 import { type ControlHandler, openControlServer } from '../control/server.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { removeDeadCallSockets } from '../control/stale-sockets.ts';
@@ -19,6 +17,7 @@ import { troupeOptionsOf } from '../launch.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { AttachedClients } from './attached-clients.ts';
+import { startForOffers } from './joined-clients.ts';
 
 /** Servers stay up from one command of a user to the next. */
 const unusedMs = 60_000;
@@ -62,7 +61,7 @@ async function runInBackground({ host, launch }: CliSession): Promise<number> {
     });
     const identity = { ...identityOf(launch, host.version), background: true } as const;
     const inspecting = inspectHere(troupe, identity);
-    const attached = new AttachedClients(troupe, launch, inspecting.handler);
+    const attached = new AttachedClients(troupe, launch, inspecting.handler, host.env);
     let retireNow = (): void => undefined;
     const unneeded = new Promise<undefined>((resolve) => {
       const use = () => ({
@@ -77,7 +76,7 @@ async function runInBackground({ host, launch }: CliSession): Promise<number> {
       await Promise.race([ended, troupe.ready()]);
       answer = async (command, args, context) => {
         if (command !== 'retire') {
-          if (offers.has(command)) startFor(troupe, args as { readonly server?: string });
+          startForOffers(troupe, command, args);
           return attached.handler(command, args, context);
         }
         // The one that asks is connected as well.
@@ -100,15 +99,6 @@ async function runInBackground({ host, launch }: CliSession): Promise<number> {
       socket.close();
     }
   });
-}
-
-/** The lists of all servers, which have to run for them. */
-const offers: ReadonlySet<ControlCommand> = new Set(['tools', 'resources', 'prompts'] as const);
-
-function startFor(troupe: Troupe, { server }: { readonly server?: string }): void {
-  if (server !== undefined) return;
-  for (const { name, state } of troupe.snapshot().servers)
-    if (state === 'dormant') troupe.send({ type: 'server.start', server: name });
 }
 
 function isEnding(): TroupeError {

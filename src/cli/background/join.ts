@@ -1,5 +1,6 @@
 /** `up` while a troupe runs in the background. */
 
+import { defined } from '../../domain/data/defined.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import type { CliSession } from '../command.ts';
 import { findRunning } from '../control/running-troupe.ts';
@@ -20,7 +21,7 @@ interface OwnFlags {
  */
 export async function joinBackground(
   session: CliSession,
-  { inspect, ...own }: OwnFlags,
+  { inspect, journal, root, telemetry }: OwnFlags,
 ): Promise<number | undefined> {
   const { launch, output } = session;
   const running = await findRunning(launch).catch(() => undefined);
@@ -28,7 +29,8 @@ export async function joinBackground(
   const { client, identity, differences } = running;
   try {
     if (identity.background !== true || (await retire(running))) return undefined;
-    const flags = [...Object.keys(own).map((name) => `--${name}`), ...differences];
+    const own = Object.keys(defined({ journal, root, telemetry }));
+    const flags = [...own.map((name) => `--${name}`), ...differences];
     if (flags.length > 0)
       throw usageError(
         `the troupe in the background (pid ${identity.pid}) has other clients, so ${flags.join(' and ')} would have no effect; leave that out, or end it with: kill ${identity.pid}`,

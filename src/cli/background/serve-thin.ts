@@ -34,7 +34,7 @@ export async function serveThin(
   note(
     `serving ${servedWhat(flags)} over stdin and stdout, from the troupe of pid ${found.identity.pid}`,
   );
-  const { configFiles: config, bare, allow = null, trusted } = launch;
+  const { configFiles: config, bare, allow = null, trusted, userSettings } = launch;
   const thin = new ThinGateway({
     stdin: host.stdin,
     stdout: host.stdout,
@@ -50,6 +50,7 @@ export async function serveThin(
       env: defined(host.env) as Record<string, string>,
       config: [...config],
       bare,
+      userSettings,
       allow: allow === null ? null : [...allow],
       ...defined({
         trusted,

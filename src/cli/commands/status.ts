@@ -5,6 +5,7 @@ import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/control-client.ts';
 import { findRunning, type RunningTroupe, withRunning } from '../control/running-troupe.ts';
 import { runningOrStarted } from '../run/with-troupe.ts';
+import { clientLines, usersText } from '../show/client-lines.ts';
 import { sinceText } from '../show/durations.ts';
 import type { Output } from '../show/output.ts';
 import {
@@ -64,7 +65,12 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
       else
         output.lines(
           withUsage(chosen, usage).flatMap((each) =>
-            statusDetails(each, Date.now(), output.width, details),
+            statusDetails(
+              { ...each, ...defined({ usedBy: usersText(snapshot.troupe.clients, each.name) }) },
+              Date.now(),
+              output.width,
+              details,
+            ),
           ),
         );
       return 0;
@@ -117,8 +123,10 @@ function overview(
     return [...head, 'no server needs attention', ...problems];
   const tableOf = (shown: readonly ServerStatus[]) =>
     statusLines(shown, now, output.width, output.paint);
-  const lines = [...head, ...tableOf(chosen), ...problems];
+  const clients = clientLines(troupe.clients, now, output.width, output.paint);
+  const lines = [...head, ...tableOf(chosen), ...problems, ...clients];
   // The shell's prompt takes a line as well.
   if (!output.interactive || lines.length < output.height) return lines;
-  return [...head, ...tableOf(byConcern(chosen)), ...problems, ...wrapText(summary, output.width)];
+  const sorted = tableOf(byConcern(chosen));
+  return [...head, ...sorted, ...problems, ...clients, ...wrapText(summary, output.width)];
 }

@@ -107,6 +107,8 @@ export interface ControlResults {
   /** A link that works in one browser, and on request a file that redirects to it. */
   /** After this answer, the connection carries MCP, one message per line, and {@link relayNote}s from the troupe. */
   attach: { readonly pid: number };
+  /** After this answer, the connection's requests are those of a client with the caller's environment. */
+  join: { readonly pid: number };
   /** Whether the troupe ends, because nothing else uses it. */
   retire: { readonly ends: boolean };
   inspect: { readonly url: string; readonly file?: string };

@@ -83,9 +83,12 @@ export const controlArgs = {
     trusted: z.boolean().optional(),
     roots: z.array(z.string()).optional(),
     only: name.optional(),
+    userSettings: z.string().optional(),
     view: name.optional(),
     env: z.record(z.string(), z.string()),
   }),
+  /** Has the further requests of the connection run with the settings and the environment of the caller. */
+  join: z.object({ userSettings: z.string(), env: z.record(z.string(), z.string()) }),
   retire: nothing,
   /** `open`: also write a file that redirects a browser to the link. */
   inspect: z.object({ open: z.boolean().optional() }),
@@ -94,7 +97,7 @@ export const controlArgs = {
 
 export type ControlCommand = keyof typeof controlArgs;
 /** The commands about the process of a troupe, rather than about its servers. */
-export type ProcessCommand = 'attach' | 'retire';
+export type ProcessCommand = 'attach' | 'join' | 'retire';
 export type ControlArgs = { [Command in ControlCommand]: z.infer<(typeof controlArgs)[Command]> };
 
 export const controlRequest = z.object({

@@ -41,6 +41,8 @@ export interface ControlContext {
    * else reads it. Absent where the command did not come over a connection.
    */
   readonly handOver?: (use: (socket: Socket) => void) => void;
+  /** Has another handler run the further requests of the connection. */
+  readonly serveWith?: (handler: ControlHandler) => void;
   /** Asks the user about a call; only where the troupe runs in the command's own process. */
   readonly askPermission?: AskPermission | undefined;
 }
@@ -126,6 +128,7 @@ function serveClient(
   let inFlight = 0;
   let dropped = 0;
   let isHandedOver = false;
+  let run = handler;
 
   const send = (answer: ControlAnswer): void => outbox.write(socket, lineOf(answer));
   const refuse = (id: ControlId, code: CallerCode, message: string): void => {
@@ -159,13 +162,12 @@ function serveClient(
       const context: ControlContext = {
         signal: gone.signal,
         emit: (event) => emit(id, event),
-        handOver: (use) => {
-          takeOver = use;
-        },
+        handOver: (use) => void (takeOver = use),
+        serveWith: (own) => void (run = own),
       };
       const checked = checkedCommand(command, args);
       graftNumbers(checked.args, args);
-      send({ id, result: await handler(checked.command, checked.args, context) });
+      send({ id, result: await run(checked.command, checked.args, context) });
       if (takeOver !== undefined) {
         isHandedOver = true;
         stopReading();

@@ -1,5 +1,6 @@
 /** Runs a command with the running troupe, or with one that lives only as long as the command. */
 
+import { defined } from '../../domain/data/defined.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/control-client.ts';
@@ -37,6 +38,7 @@ export async function withTroupe(
       return await runOnce(session, { server: server ?? undefined, options }, explained, use);
     }
     const { client } = running;
+    await join(session, running);
     const request: ControlClient['request'] = (...asked) => client.request(...asked);
     const follow: UsedTroupe['follow'] = (types, onEvent) => {
       // The request itself reports that the troupe ended.
@@ -54,7 +56,10 @@ export async function runningOrStarted(session: CliSession): Promise<RunningTrou
   if (alone) return undefined;
   const running = await findRunning(session.launch);
   const isPlain = configFiles.length === 0 && allow === undefined && !bare;
-  if (running !== undefined || !isPlain) return running;
+  const mayBeReplaced =
+    running?.identity.background === true && running.identity.version !== session.host.version;
+  if (!isPlain || (running !== undefined && !mayBeReplaced)) return running;
+  running?.client.close();
   // Loaded late: most commands find a running troupe.
   const { findOrStart } = await import('../control/start.ts');
   return findOrStart(session).catch((error: unknown) => {
@@ -62,6 +67,16 @@ export async function runningOrStarted(session: CliSession): Promise<RunningTrou
     session.output.note(`running alone: ${error.message}`);
     return undefined;
   });
+}
+
+/** Has the troupe in the background use this command's environment; one of another version may not know how. */
+async function join(
+  { host, launch }: CliSession,
+  { client, identity }: RunningTroupe,
+): Promise<void> {
+  if (identity.background !== true || identity.version !== host.version) return;
+  const env = defined(host.env) as Record<string, string>;
+  await client.request('join', { userSettings: launch.userSettings, env });
 }
 
 /** The only servers that may start; undefined = all. */

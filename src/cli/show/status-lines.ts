@@ -189,7 +189,11 @@ function actionText(server: ServerStatus): string {
 
 /** Everything about one server, one fact per line, in lines that fit `width`. */
 export function statusDetails(
-  server: ServerStatus & { readonly usage?: Omit<ServerUsage, 'server'> },
+  server: ServerStatus & {
+    readonly usage?: Omit<ServerUsage, 'server'>;
+    /** The names of the further clients that use it. */
+    readonly usedBy?: string;
+  },
   nowMs: number,
   width: number,
   isDetailed = false,
@@ -215,6 +219,7 @@ export function statusDetails(
     ['calls', usage?.calls],
     ['pid', server.pid],
     ['memory', usage?.memory && memoryUseText(usage.memory)],
+    ['used by', server.usedBy],
     ['transport', server.transport],
     ['era', detail(server.era)],
     ['source', `${place} (${source.scope})`],

@@ -144,7 +144,7 @@ function clientsOf(
 ): Clients {
   const { clock, client, forClient } = parts;
   return new Clients({
-    ...{ options, clock, client, processes, projectRoot },
+    ...{ options, clock, client, processes, projectRoot, asked: questions.asked },
     startAgain: (server) => root().send({ type: 'server.restart', server }),
     roots: () => questions.roots.folders,
     create: (its, opened) => create(its, { ...(forClient?.(its) ?? parts), client: opened }),

@@ -24,6 +24,7 @@ interface ClientsPorts {
   /** Absent for a troupe that is not a client of another. */
   readonly client: ClientParts | undefined;
   readonly processes: ProcessKeeper | undefined;
+  readonly asked: ClientParts['asked'];
   readonly projectRoot: string;
   readonly startAgain: (server: string) => void;
   readonly roots: () => readonly RootFolder[] | undefined;
@@ -63,9 +64,9 @@ export class Clients {
     checkOptions(own);
     if (deadlineMs !== undefined && !(Number.isFinite(deadlineMs) && deadlineMs > 0))
       throw argumentsError('"deadlineMs" must be a number of milliseconds above 0.');
-    const { options, clock, processes, create } = this.#ports;
+    const { options, clock, processes, asked, create } = this.#ports;
     const { quotas } = this.forCalls;
-    const shared = { name, pool: this.#pool, quotas, processes };
+    const shared = { name, pool: this.#pool, quotas, asked, processes };
     const troupe: Troupe = create(clientOptions(options, own), {
       ...shared,
       onEnded: () => {

@@ -50,6 +50,8 @@ export interface ClientParts {
   readonly name: string;
   readonly pool: ServerPool;
   readonly quotas: CallQuotas;
+  /** Counts the questions of all clients, so that an id names one. */
+  readonly asked: { count: number };
   readonly processes: ProcessKeeper | undefined;
   /** Called once everything of the client is closed. */
   readonly onEnded: () => void;

@@ -58,7 +58,8 @@ export class Questions {
   readonly #open = new Map<string, OpenQuestion>();
   /** Servers whose log already has a line about too many questions. */
   readonly #crowded = new Set<string>();
-  #count = 0;
+  /** Counts the questions, also those of the other clients. */
+  readonly asked: { count: number };
   #isClosed = false;
 
   constructor(
@@ -66,6 +67,7 @@ export class Questions {
     ports: SharedPorts,
   ) {
     this.#ports = ports;
+    this.asked = ports.parts.client?.asked ?? { count: 0 };
     this.#onQuestion = onQuestion;
     // Sampling costs money, so the host must enable it explicitly.
     this.#kinds = questions ?? (onQuestion === undefined ? [] : ['form', 'url']);
@@ -167,9 +169,9 @@ export class Questions {
     timeoutMs: number,
   ): Question {
     const nowMs = this.#ports.parts.clock.wallNow();
-    this.#count += 1;
+    this.asked.count += 1;
     return deepFreeze({
-      id: `q${this.#count}`,
+      id: `q${this.asked.count}`,
       server,
       ...defined({ tool: party?.tool, requestId: party?.requestId }),
       askedAt: new Date(nowMs).toISOString(),

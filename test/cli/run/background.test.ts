@@ -5,10 +5,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { connectControl, connectSocket } from '../../../src/cli/control/control-client.ts';
-import { controlSocketPath } from '../../../src/cli/control/socket-path.ts';
-import { realOrPlanned } from '../../../src/cli/launch.ts';
 import { compiledCli } from '../compiled-cli.ts';
-import { type SharedPlace, sharedPlace } from './shared-place.ts';
+import { sharedPlace, socketOf } from './shared-place.ts';
 
 const program = compiledCli();
 const limit = { timeout: 180_000 };
@@ -17,13 +15,6 @@ const lostCall = {
   isError: true,
   _meta: { 'mcp-troupe/error': { code: 'UNAVAILABLE', outcome: 'unknown' } },
 };
-
-function socketOf({ folder }: SharedPlace): string {
-  return controlSocketPath({
-    projectRoot: realOrPlanned(folder),
-    stateFolder: realOrPlanned(path.join(folder, 'state')),
-  });
-}
 
 describe('the troupe in the background', () => {
   it('is one for 20 hosts that start at once, which share its servers', limit, async () => {

@@ -2,10 +2,12 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { controlSocketPath } from '../../../src/cli/control/socket-path.ts';
+import { realOrPlanned } from '../../../src/cli/launch.ts';
 import { initialize } from '../../fixtures/initialize.ts';
 import type { Program } from '../../support/compiled-program.ts';
 import { createPlace, type Place } from '../cli-process.ts';
@@ -38,6 +40,7 @@ export type Host = Awaited<ReturnType<typeof hostOf>>;
 export function sharedPlace(program: Program): SharedPlace {
   const place = createPlace(program);
   place.writeProject({});
+  mkdirSync(path.join(place.folder, 'state'));
   const backgrounds = (): readonly number[] => backgroundsOf(place);
   onTestFinished(() => {
     for (const pid of backgrounds()) process.kill(pid, 'SIGKILL');
@@ -69,6 +72,14 @@ export function sharedPlace(program: Program): SharedPlace {
       return { exitCode, stdout, stderr };
     },
   };
+}
+
+/** The path of the place's control socket. */
+export function socketOf({ folder }: Place): string {
+  return controlSocketPath({
+    projectRoot: realOrPlanned(folder),
+    stateFolder: realOrPlanned(path.join(folder, 'state')),
+  });
 }
 
 function backgroundsOf({ folder }: Place): readonly number[] {
