@@ -155,10 +155,16 @@ export class Hearers {
     });
   }
 
-  /** Those with a call in flight, otherwise the one that had the last call; before any call, all. */
+  /**
+   * Those with a call in flight; otherwise those with an abandoned call that may still run; otherwise the
+   * one that had the last call; before any call, all.
+   */
   ofOutput(holders: ReadonlySet<LeasedConnection>): readonly LeasedConnection[] {
     if (this.#onlyCaller === undefined) return [...holders];
-    const callers = new Set(this.#calls.waiting().map(({ client }) => client));
+    const waiting = this.#calls.waiting();
+    // An abandoned call writes as well, until the server has read that it is over.
+    const possible = waiting.length > 0 ? waiting : this.#calls.abandoned();
+    const callers = new Set(possible.map(({ client }) => client));
     if (callers.size === 0 && this.#lastCaller !== undefined) callers.add(this.#lastCaller);
     return [...holders].filter((holder) => callers.has(holder));
   }

@@ -6,7 +6,8 @@
  *  - Request ids are unique in this program, so a response, and progress, goes to the client that asked.
  *  - A question of the server goes to the only client with a call that it can be about; if that is not
  *    certain, it is refused.
- *  - A line of the log goes to the clients with a call in flight, otherwise to those that had the last one.
+ *  - A line of the log goes to the clients with a call in flight, otherwise to those with an abandoned one
+ *    that may still run, otherwise to the one that had the last call.
  *  - The update of a resource goes to its subscribers, the news about lists to everyone.
  *  - A client that leaves has its requests cancelled and its subscriptions ended.
  */

@@ -73,6 +73,13 @@ export class AskingCalls<Call extends AskingCall> {
     return [...this.#calls.values()].filter(({ leftAt }) => leftAt === undefined);
   }
 
+  /** The calls whose callers left, and which the server may not have stopped yet, oldest first. */
+  abandoned(): readonly Call[] {
+    return [...this.#calls.values()].filter(
+      ({ leftAt, isStopped }) => leftAt !== undefined && !isStopped,
+    );
+  }
+
   /** Whose question it is that arrives now among all other messages. */
   ownerAt(now: number): QuestionOwner<Call> {
     this.#forgetLongAbandoned(now);
