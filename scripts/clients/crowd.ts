@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { chanceOf } from '../../src/policies/seeded-random.ts';
-import { killAll, processesWith, survivorsOf } from '../../test/lab/processes.ts';
+import { killAll, processesOf, processesWith, survivorsOf } from '../../test/lab/processes.ts';
 import { Host } from './host.ts';
 import type { Run, Verdict } from './verdict.ts';
 
@@ -79,7 +79,7 @@ export class Crowd {
 
   /** Kills, and counts in between; resolves once all hosts have left and nothing runs any more. */
   async run(runMs: number, settles: number, onSettled: () => void): Promise<readonly string[]> {
-    const { mark, verdict } = this.#setup;
+    const { folder, mark, verdict } = this.#setup;
     const living = Array.from({ length: clientCount }, (_, index) => this.#keepHost(index));
     for (let settled = 0; settled < settles; settled += 1) {
       await this.#disturb(runMs / settles);
@@ -92,7 +92,7 @@ export class Crowd {
     // The first of the two ways to end is the usual one, but takes its time.
     if (runMs > 2 * unusedMs) await survivorsOf(() => this.#troupes(), unusedMs + goneMs);
     else for (const pid of this.#troupes()) process.kill(pid, 'SIGTERM');
-    const left = await survivorsOf(() => processesWith(mark, 'environ'), goneMs);
+    const left = await survivorsOf(() => processesOf(mark, folder), goneMs);
     const leftOver = left.map((pid) => `${pid} ${commandOf(pid)}`);
     killAll(left);
     return verdict.close(this.#runsOnDisk(), leftOver);

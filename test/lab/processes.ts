@@ -36,6 +36,15 @@ export function processesWith(word: string, where: 'cmdline' | 'environ'): reado
     .filter((pid) => pid !== process.pid && read(pid, where).includes(word) && isAlive(pid));
 }
 
+/**
+ * Those of a run: with its mark in their environment, or its folder in their command line, as the
+ * guardian of servers, whose environment is empty.
+ */
+export function processesOf(mark: string, folder: string): readonly number[] {
+  const found = [...processesWith(mark, 'environ'), ...processesWith(folder, 'cmdline')];
+  return [...new Set(found)];
+}
+
 /** The processes that are still alive after the limit; returns early once there are none. */
 export async function survivorsOf(
   find: () => readonly number[],
