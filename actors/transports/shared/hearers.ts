@@ -156,16 +156,19 @@ export class Hearers {
   }
 
   /**
-   * Those with a call in flight; otherwise those with an abandoned call that may still run; otherwise the
-   * one that had the last call; before any call, all.
+   * Those with a call in flight; otherwise the one with abandoned calls that may still run, and none if
+   * several have; otherwise the one that had the last call; before any call, all.
    */
   ofOutput(holders: ReadonlySet<LeasedConnection>): readonly LeasedConnection[] {
     if (this.#onlyCaller === undefined) return [...holders];
-    const waiting = this.#calls.waiting();
-    // An abandoned call writes as well, until the server has read that it is over.
-    const possible = waiting.length > 0 ? waiting : this.#calls.abandoned();
-    const callers = new Set(possible.map(({ client }) => client));
-    if (callers.size === 0 && this.#lastCaller !== undefined) callers.add(this.#lastCaller);
+    const callers = callersOf(this.#calls.waiting());
+    if (callers.size === 0) {
+      // An abandoned call writes as well, until the server has read that it is over.
+      const abandoned = callersOf(this.#calls.abandonedAt(this.#clock.now()));
+      if (abandoned.size > 1) return [];
+      const [author = this.#lastCaller] = abandoned;
+      if (author !== undefined) callers.add(author);
+    }
     return [...holders].filter((holder) => callers.has(holder));
   }
 
@@ -173,6 +176,10 @@ export class Hearers {
   seesAll(holder: LeasedConnection): boolean {
     return this.#onlyCaller === undefined || this.#onlyCaller === holder;
   }
+}
+
+function callersOf(calls: readonly SharedCall[]): Set<LeasedConnection> {
+  return new Set(calls.map(({ client }) => client));
 }
 
 function severityOf(level: unknown): number {

@@ -74,7 +74,8 @@ export class AskingCalls<Call extends AskingCall> {
   }
 
   /** The calls whose callers left, and which the server may not have stopped yet, oldest first. */
-  abandoned(): readonly Call[] {
+  abandonedAt(now: number): readonly Call[] {
+    this.#forgetLongAbandoned(now);
     return [...this.#calls.values()].filter(
       ({ leftAt, isStopped }) => leftAt !== undefined && !isStopped,
     );

@@ -150,3 +150,9 @@ describe('a question on a stream of its own', () => {
     expect(callsOf([waiting()]).ownerOutsideCalls()).toMatchObject({ why: 'severalClients' });
   });
 });
+
+it('names the abandoned calls that may still run, until the longest call would have ended', () => {
+  const calls = callsOf([waiting(ada), left(ada, 5), stopped(bob), left(bob, 10)]);
+  expect(calls.abandonedAt(10)).toEqual([left(ada, 5), left(bob, 10)]);
+  expect(calls.abandonedAt(5 + abandonedMs)).toEqual([left(bob, 10)]);
+});

@@ -31,6 +31,16 @@ describe('a line of the log of a shared server', () => {
     expect(hearers.ofOutput(new Set([bob]))).toEqual([]);
   });
 
+  it('goes to no client while cancelled calls of several may still run', () => {
+    const hearers = afterCalls();
+    hearers.noteCancelled(1, () => 3);
+    hearers.noteSent(4, 'tools/call', bob);
+    hearers.noteCancelled(4, () => 5);
+    expect(hearers.ofOutput(both)).toEqual([]);
+    hearers.noteAnswer(3);
+    expect(hearers.ofOutput(both)).toEqual([bob]);
+  });
+
   it('goes to the client that had the last call once the server has read the cancellation', () => {
     const hearers = afterCalls();
     hearers.noteCancelled(1, () => 3);
