@@ -91,7 +91,8 @@ describe('a user of the gateway', () => {
       meta: { server: 'db', tool: 'query', attempts: 1, durationMs: 0 },
     };
     const begin = (user: string, run: Promise<CallReport>): void => {
-      const call = { server: 'db', tool: 'query', startedAt: 0, user, sends: () => 1 };
+      const tools = { tool: 'query', shownTool: 'query' };
+      const call = { server: 'db', ...tools, startedAt: 0, user, sends: () => 1 };
       void calls.follow(run, call, 10);
       clock.advanceBy(10);
     };

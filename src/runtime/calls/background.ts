@@ -16,6 +16,8 @@ import { waitOnce } from '../wait-once.ts';
 export interface FollowedCall {
   readonly server: string;
   readonly tool: string;
+  /** The tool's name as its caller sees it. */
+  readonly shownTool: string;
   readonly startedAt: number;
   /** The user of its client; empty without one. */
   readonly user: string;
@@ -80,7 +82,7 @@ export class BackgroundCalls {
     return own.map(([id, { call, since, end }]) => ({
       id,
       server: call.server,
-      tool: call.tool,
+      tool: view === undefined ? call.tool : call.shownTool,
       since,
       state: end === undefined ? 'running' : 'report' in end ? 'done' : 'failed',
     }));
@@ -159,7 +161,7 @@ export class BackgroundCalls {
     return this.#entries.delete(id);
   }
 
-  #receipt({ server, tool, startedAt, sends }: FollowedCall): CallReport {
+  #receipt({ server, shownTool: tool, startedAt, sends }: FollowedCall): CallReport {
     const id = `call-${this.#count}`;
     const text = `Tool ${tool} of ${server} is still running and continues in the background as ${id}. Collect its result later with this id.`;
     return {
@@ -185,7 +187,11 @@ function unknownCall(id: string): TroupeError {
   );
 }
 
-function stillRunning(id: string, { server, tool }: FollowedCall, isAborted: boolean): TroupeError {
+function stillRunning(
+  id: string,
+  { server, shownTool: tool }: FollowedCall,
+  isAborted: boolean,
+): TroupeError {
   return new TroupeError(
     isAborted ? 'CANCELLED' : 'TIMEOUT_WAITING',
     `Call ${id} of ${tool} on ${server} is still running. Collect it later.`,

@@ -148,7 +148,7 @@ export class Call<Result = unknown> {
     const { signal, onProgress, round, requestId, onQuestion, client, meta } = this.options;
     const { deadlineAt, questionsMs, renewal } = deadlineFrom(this, desired, now);
     // The party answers the server's questions about this call.
-    const party = { tool: this.operation.tool, requestId, onQuestion, client };
+    const party = { tool: this.operation.shownTool, requestId, onQuestion, client };
     return { deadlineAt, questionsMs, renewal, party, signal, onProgress, round, meta };
   }
 

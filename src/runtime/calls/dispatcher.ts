@@ -118,14 +118,14 @@ export class CallDispatcher {
     entry.view?.refuseServer(server);
     const afterMs = book.of(server)?.policy.call.backgroundAfterMs ?? null;
     const operation = new ToolOperation(address, args, entry.view ?? this.#ports);
-    const tool = operation.tool ?? operation.calledAs;
+    const { tool = operation.calledAs, shownTool = tool } = operation;
     const { call, running } = this.#start(operation, entry, this.#reportTool);
     if (afterMs === null) return running;
     entry.watch?.follow(running);
     const user = entry.options.client?.user ?? '';
     const { startedAt } = call;
     const { view } = entry;
-    const followed = { server, tool, startedAt, sends: () => call.sends, user, view };
+    const followed = { server, tool, shownTool, startedAt, sends: () => call.sends, user, view };
     return this.background.follow(running, followed, afterMs);
   }
 
@@ -143,12 +143,11 @@ export class CallDispatcher {
 
   readonly #reportTool = (
     { result, meta: { server, attempts, durationMs } }: RequestReport<ToolResult>,
-    { operation, view }: Call<ToolResult>,
+    { operation }: Call<ToolResult>,
   ): CallReport | Promise<CallReport> => {
     // It was found before the call was sent.
     const tool = operation.tool as string;
-    const shownTool = (view ?? this.#ports).tools.shownName(server, tool);
-    const meta = { server, tool: shownTool, attempts, durationMs };
+    const meta = { server, tool: operation.shownTool ?? tool, attempts, durationMs };
     try {
       const shaped = this.#results.shape(toolAnswer(result, { server, tool }, this.#ports));
       if (!(shaped instanceof Promise)) return { result: shaped, meta };

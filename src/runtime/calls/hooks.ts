@@ -202,7 +202,7 @@ export class HookRunner {
   #refusal(
     { name, place }: Hook,
     when: When,
-    { shown }: Hooked,
+    { call, shown }: Hooked,
     why: string,
     code: CallerCode = 'PERMISSION_DENIED',
   ): TroupeError {
@@ -210,7 +210,8 @@ export class HookRunner {
     const { server, tool } = shown;
     const what = when === 'before' ? 'was not called' : 'ran, but its result is withheld';
     this.#ports.records?.remark(server, `${tool} ${what}: ${reason} (${place})`);
-    return hookRefused(code, when, shown, { reason, place });
+    const called = call.operation.shownTool ?? tool;
+    return hookRefused(code, when, { server, tool: called }, { reason, place });
   }
 
   #seenBy({ call, desired, shown, caller }: Hooked): HookedCall {

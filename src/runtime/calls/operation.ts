@@ -23,6 +23,8 @@ export interface Operation<Result> {
   args?: Readonly<Record<string, unknown>>;
   /** The server's own name for the tool of a tool call; undefined until it is known. */
   readonly tool: string | undefined;
+  /** The same tool's name as its caller sees it, which a view may have changed. */
+  readonly shownTool?: string | undefined;
   /** The name by which a tool was called. */
   readonly calledAs?: string;
   /** Finds the request's subject once the server is ready; throws if it does not exist. */

@@ -5,6 +5,7 @@
 
 import type { CallLimits, DesiredServer, Settings, ViewSettings } from '../../domain/settings.ts';
 import { rateLimited } from '../errors/refused.ts';
+import type { Operation } from './operation.ts';
 
 /** A place that a call holds in a window. */
 export interface QuotaPlace {
@@ -16,8 +17,8 @@ export interface QuotaPlace {
 /** What is counted of a call. */
 interface QuotaCall {
   readonly server: string;
-  /** The tool is undefined until it is known, and for requests that call none. */
-  readonly operation: { readonly tool: string | undefined };
+  /** The tool, and its name for the caller, are undefined until it is known, and for other requests. */
+  readonly operation: Pick<Operation<unknown>, 'tool' | 'shownTool'>;
   readonly places: QuotaPlace[];
 }
 
@@ -96,11 +97,11 @@ export interface QuotaSubject {
 }
 
 function quotasFor(
-  { server, operation: { tool } }: QuotaCall,
+  { server, operation: { tool, shownTool = tool } }: QuotaCall,
   { client, limits, view, desired }: QuotaSubject,
 ): readonly Quota[] {
   const override = desired?.tools.overrides?.find((it) => it.tool === tool)?.limits;
-  const toolWords = `calls of ${tool} of ${server}`;
+  const toolWords = `calls of ${shownTool} of ${server}`;
   return [
     ...quotasIn(limits, [], client, 'calls'),
     ...quotasIn(view?.limits, [{ view: view?.name }], client, `calls in the view ${view?.name}`),

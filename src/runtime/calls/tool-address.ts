@@ -40,12 +40,16 @@ export class ToolOperation implements Operation<ToolResult> {
     return this.args;
   }
 
+  get shownTool(): string | undefined {
+    return this.tool && this.#names.tools.shownName(this.server, this.tool);
+  }
+
   find(desired: DesiredServer): Subject {
     const { tools } = this.#names;
-    const shown = tools.wholeOf(findTool(this.#address, desired, tools));
-    const { tool } = shown;
-    this.tool = tool;
-    return { tool, words: tool, shown };
+    const seen = findTool(this.#address, desired, tools);
+    const shown = tools.wholeOf(seen);
+    this.tool = shown.tool;
+    return { tool: seen.tool, words: seen.tool, shown };
   }
 
   perform(handle: SessionHandle, options: SessionCallOptions) {

@@ -63,7 +63,7 @@ export function countsForCircuit(
 
 /** What was requested from a server. */
 export interface Subject {
-  /** The server's own name for the tool, for a tool call. */
+  /** The tool's name as its caller sees it, for a tool call. */
   readonly tool?: string;
   /** The tool as it is currently shown. */
   readonly shown?: ExposedTool;

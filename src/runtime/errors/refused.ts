@@ -103,7 +103,7 @@ export function rateLimited(
 export function hookRefused(
   code: CallerCode,
   when: 'before' | 'after',
-  { server, tool }: ExposedTool,
+  { server, tool }: Pick<ExposedTool, 'server' | 'tool'>,
   { reason, place }: { readonly reason: string; readonly place: string },
 ): TroupeError {
   const why = reason.replace(/[.\s]*$/u, '');
@@ -123,11 +123,11 @@ export function toolChangedSince({ server, name }: ExposedTool): TroupeError {
   );
 }
 
-export function toolChangedWhileAsked({ server, name }: ExposedTool): TroupeError {
+export function toolChangedWhileAsked(server: string, tool: string): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',
-    `Tool ${name} changed while its permission was requested, so it was not called. Check it and call it again: troupe tools ${server}`,
-    { server, tool: name },
+    `Tool ${tool} of ${server} changed while its permission was requested, so it was not called. Check it and call it again: troupe tools ${server}`,
+    { server, tool },
   );
 }
 

@@ -15,6 +15,7 @@ import {
   verdictByRules,
 } from '../../policies/calls/permission-decision.ts';
 import { type ServerInName, serverInName } from '../../policies/tools/name.ts';
+import type { ToolNames } from '../catalog/tool-names.ts';
 import type { DesiredBook } from '../desired/book.ts';
 import { toolChangedWhileAsked } from '../errors/refused.ts';
 
@@ -23,7 +24,12 @@ export interface RuleSubject {
   readonly desired: DesiredServer;
   readonly shown: ExposedTool;
   /** Its rules can only narrow. */
-  readonly view?: { readonly settings: ViewSettings | undefined } | undefined;
+  readonly view?: SubjectView | undefined;
+}
+
+interface SubjectView {
+  readonly settings: ViewSettings | undefined;
+  readonly tools: Pick<ToolNames, 'shownName'>;
 }
 
 export class PermissionRules {
@@ -122,13 +128,15 @@ const reasons: Readonly<
 // A retry may succeed only if the user can still allow it.
 const retryable: ReadonlySet<PermissionDenial> = new Set(['noUser', 'late']);
 
+/** Names the tool as its caller knows it, and as settings do where they are to be changed. */
 export function denied(
-  shown: ExposedTool,
+  { shown, view }: Pick<RuleSubject, 'shown' | 'view'>,
   why: PermissionDenial,
   rule?: DecidingRule,
 ): TroupeError {
-  if (why === 'toolChanged') return toolChangedWhileAsked(shown);
-  const { server, tool } = shown;
+  const { server } = shown;
+  const tool = view?.tools.shownName(server, shown.tool) ?? shown.tool;
+  if (why === 'toolChanged') return toolChangedWhileAsked(server, tool);
   return new TroupeError(
     'PERMISSION_DENIED',
     `Tool ${tool} of ${server} was not called: ${reasons[why](shown, rule)}.`,

@@ -95,9 +95,9 @@ export class Permissions {
    * @throws TroupeError `PERMISSION_DENIED` by a rule.
    */
   permissionFor(asked: PermissionCase): Permission | undefined {
-    const { desired, shown, leftMs } = asked;
+    const { desired, leftMs } = asked;
     const byRules = this.#rules.verdict(asked) ?? null;
-    if (byRules === 'deny') throw denied(shown, 'rule', this.#rules.behind('deny', asked));
+    if (byRules === 'deny') throw denied(asked, 'rule', this.#rules.behind('deny', asked));
     // A server that the user trusts needs no question.
     const isAsked = desired.policy.approval.perCall && !this.isTrusted(desired);
     const byPolicy = isAsked ? 'ask' : 'allow';
@@ -260,7 +260,7 @@ export class Permission {
     const subject = { desired, shown, view: asked.view };
     const verdict = denial === 'rule' ? 'deny' : 'ask';
     const isByRule = denial === 'rule' || denial === 'noUser';
-    throw denied(shown, denial, isByRule ? rules.behind(verdict, subject) : undefined);
+    throw denied(subject, denial, isByRule ? rules.behind(verdict, subject) : undefined);
   }
 }
 

@@ -4,7 +4,17 @@ import { showsTool } from '../../../src/policies/views/shown-items.ts';
 import { mergeSettings } from '../../../src/settings/merge-settings.ts';
 import { parseSettings } from '../../../src/settings/parse-settings.ts';
 import { settingsFile } from '../../../src/testing/scripted-troupe.ts';
-import { pong, type Stage, servers, setUp, stageOf, thrownBy, tool, watch } from '../stage.ts';
+import {
+  callFailure,
+  pong,
+  type Stage,
+  servers,
+  setUp,
+  stageOf,
+  thrownBy,
+  tool,
+  watch,
+} from '../stage.ts';
 
 type View = ReturnType<Stage['troupe']['view']>;
 
@@ -379,6 +389,50 @@ describe('a view that is opened', () => {
     expect(refused.error).toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: 60_000 });
     expect(refused.error?.message).toContain('1 calls in the view review a minute');
     expect((await answered(stage, stage.troupe.callServerTool('web', 'query'))).state).toBe('done');
+  });
+
+  it('names a renamed tool as its caller knows it, whatever happens to the call', async () => {
+    const renames = { drop: 'forget', ask: 'inquire', scan: 'look' };
+    const review = {
+      tools: { rename: { db: renames } },
+      permissions: { deny: [{ server: 'db', tool: 'ask' }] },
+    };
+    const entry = { command: 'db', tools: { overrides: { drop: { limits: { perMinute: 1 } } } } };
+    const policy = { call: { backgroundAfterMs: 1_000 } };
+    const settings = servers({ db: entry }, { policy, views: { review } });
+    const run = ({ tool: name }: { tool: string }) =>
+      name === 'scan' ? { refuse: 'not now' } : undefined;
+    const stage = await stageOf({ settings, hooks: { before: [{ name: 'check', run }] } });
+    await list(stage, 'db', ...Object.keys(renames));
+    const view = stage.troupe.view('review');
+    const errorOf = async (name: string) =>
+      (await answered(stage, view.callServerTool('db', name))).error;
+    const said = [await errorOf('inquire'), await errorOf('look')];
+    const receipt = watch(view.callServerTool('db', 'forget'));
+    await stage.advance(1_000);
+    expect(receipt.value).toMatchObject({ meta: { tool: 'forget', background: 'call-1' } });
+    expect(view.backgroundCalls()).toMatchObject([{ tool: 'forget' }]);
+    expect(stage.troupe.backgroundCalls()).toMatchObject([{ tool: 'drop' }]);
+    const early = watch(view.collect('call-1', { timeoutMs: 1 }));
+    await stage.advance(1);
+    const collected = watch(view.collect('call-1'));
+    const lost = callFailure('crashed', true);
+    stage.sessions.scripts
+      .flatMap(({ calls }) => calls)
+      .at(-1)
+      ?.fail(lost);
+    await stage.settle();
+    said.push(early.error, collected.error, await errorOf('forget'));
+    expect(said.map((error) => [error?.code, error?.tool])).toEqual([
+      ['PERMISSION_DENIED', 'inquire'],
+      ['PERMISSION_DENIED', 'look'],
+      ['TIMEOUT_WAITING', 'forget'],
+      ['CRASHED', 'forget'],
+      ['RATE_LIMITED', undefined],
+    ]);
+    // A rule is changed by the name that it has for the tool.
+    const messages = said.map((error) => error?.message.replace(/ the rule .*/u, ''));
+    expect(messages.join(' ')).not.toMatch(/drop|scan|\bask\b/u);
   });
 
   it('collects only what was called through it', async () => {
