@@ -178,8 +178,8 @@ export class Hearers {
   }
 }
 
-function callersOf(calls: readonly SharedCall[]): Set<LeasedConnection> {
-  return new Set(calls.map(({ client }) => client));
+function callersOf(these: readonly SharedCall[]): Set<LeasedConnection> {
+  return new Set(these.map(({ client }) => client));
 }
 
 function severityOf(level: unknown): number {
